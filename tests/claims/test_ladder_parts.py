@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 from mercer import SVC
 from mercer.claims import audit, randomized_machine_bound
 from mercer.claims.certified import Scale
-from mercer.claims.ladder import CLASSIFIER, FOLDED, ReportSample, ladder
+from mercer.claims.ladder import MAX_ROWS_FOLDED, N_CLASSIFIER_BOUNDS, ReportSample, ladder
 from mercer.kernels import Gaussian
 
 
@@ -44,7 +44,7 @@ def test_the_prior_of_one_half_is_counted_on_the_other(n):
     cosine /= np.sqrt(part @ K @ part + (c / unit) ** 2)
     margins = np.where(y == 1, 1, -1) * (K @ a + b) / length / np.sqrt(1.0 + unit**2)
     again = randomized_machine_bound(
-        margins[second], cosine=cosine, choices=CLASSIFIER, trivial=found.trivial
+        margins[second], cosine=cosine, choices=N_CLASSIFIER_BOUNDS, trivial=found.trivial
     )
     assert found.value == pytest.approx(again.value, rel=1e-9)
     assert found.value < 1.0
@@ -64,8 +64,8 @@ def test_the_kernel_used_above_is_the_machine_s():
 
 
 def test_as_many_rows_as_are_folded_by_default_are_folded(monkeypatch):
-    monkeypatch.setattr("mercer.claims.ladder.FOLDED", 40)
-    assert FOLDED > 40
+    monkeypatch.setattr("mercer.claims.ladder.MAX_ROWS_FOLDED", 40)
+    assert MAX_ROWS_FOLDED > 40
     X, y = make_moons(41, noise=0.2, random_state=1)
     for n, status in ((40, "estimate"), (41, "not there")):
         machine = SVC(gamma=1.0).fit(X[:n], y[:n])

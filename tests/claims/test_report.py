@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from mercer import SVC, SVR
 from mercer.claims import CertifiedSVC, audit, capacity_report, compression_bound
 from mercer.claims import sizes as sizes_module
-from mercer.claims.ladder import CLASSIFIER, ReportSample, ladder
+from mercer.claims.ladder import N_CLASSIFIER_BOUNDS, ReportSample, ladder
 from mercer.claims.sizes import class_size
 from mercer.datasets import load_concrete
 from mercer.inspect.gram import effective_dimension
@@ -61,7 +61,7 @@ def test_bounds_from_training_rows_share_delta_and_pay_for_a_search():
     search = GridSearchCV(SVC(gamma=1.0), {"C": [1.0, 10.0, 100.0]}, cv=2).fit(X, y)
     found = capacity_report(search, X, y, cv=None)
     best = search.best_estimator_
-    paid = compression_bound(best, X, y, choices=3 * CLASSIFIER).value
+    paid = compression_bound(best, X, y, choices=3 * N_CLASSIFIER_BOUNDS).value
     assert rung(found, "compression").bound.value == pytest.approx(paid, rel=1e-12)
     assert "Paid for 3 settings" in rung(found, "compression").why
     assert "Of the machine refitted to the" in rung(found, "compression").why
@@ -246,7 +246,7 @@ def test_many_rows_give_bounds_of_the_same_numbers(monkeypatch):
     X, _ = moons(300)
     kernel = Gaussian(1.0)
     exact = class_size(kernel, X, 4.0, precision=1.0, C=1.0)
-    monkeypatch.setattr(sizes_module, "WHOLE", 100)
+    monkeypatch.setattr(sizes_module, "MAX_ROWS_DECOMPOSED", 100)
     monkeypatch.setattr(sizes_module, "BLOCK_BYTES", 2048 * 50)
     size = class_size(kernel, X, 4.0, precision=1.0, C=1.0)
     # Directions of some rows hold no more than the principal ones.

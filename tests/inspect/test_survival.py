@@ -82,7 +82,7 @@ def test_order_has_its_symmetries(monkeypatch):
     assert concordance(TIME, TIME) == 1.0
     assert concordance(Y, np.zeros(80)) == 0.5
     whole = concordance(Y, F)
-    monkeypatch.setattr("mercer.inspect.survival.PAIRS", 500)  # many pieces add up to the same
+    monkeypatch.setattr("mercer.inspect.survival.MAX_PAIRS", 500)  # many pieces add up to the same
     assert concordance(Y, F) == pytest.approx(whole)
     with pytest.raises(ValueError, match="known order"):
         concordance([[1.0, np.inf], [2.0, np.inf]], [0.0, 1.0])

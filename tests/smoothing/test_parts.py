@@ -9,7 +9,7 @@ from mercer.kernels import Gaussian
 from mercer.smoothing import Morozov, Spectral
 from mercer.smoothing.guesses import plug_in_bandwidth
 from mercer.smoothing.noise import _first_differences, _left_out, _mueller, in_units
-from mercer.smoothing.tube_width import _Logged
+from mercer.smoothing.tube_width import _LogDensity
 
 
 def test_first_differences_have_unit_variance():
@@ -53,7 +53,7 @@ def test_pairs_are_compared_at_the_bandwidth_that_leaves_out_best():
 
 def test_a_log_density_is_a_loss_of_the_residual():
     y, f = np.array([2.0, -1.0, 0.5]), np.array([0.0, 0.5, 3.0])
-    loss = _Logged(stats.gumbel_r.logpdf)
+    loss = _LogDensity(stats.gumbel_r.logpdf)
     np.testing.assert_allclose(loss.value(y, f), -stats.gumbel_r.logpdf(y - f), rtol=1e-15)
     # Minus the logarithm is z + exp(-z), whose slope by f is exp(-z) - 1.
     np.testing.assert_allclose(loss.gradient(y, f), np.expm1(-(y - f)), rtol=1e-6)

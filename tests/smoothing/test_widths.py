@@ -6,7 +6,14 @@ import pytest
 from mercer.kernels import Gaussian
 from mercer.kernels.named import median_distance, resolve
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Squared
-from mercer.smoothing.widths import AS_GOOD, Guess, guess_C, guess_width, margin_error, search_width
+from mercer.smoothing.widths import (
+    MAX_ERROR_RATIO,
+    Guess,
+    guess_C,
+    guess_width,
+    margin_error,
+    search_width,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (40, 2))
@@ -38,7 +45,7 @@ def test_the_guess_is_the_best_of_all_refits(y, cost):
     np.testing.assert_allclose(found.error, np.mean(cost(y, y - left)), rtol=1e-7)
     for factor in (10.0**-1, 10.0**-0.5, 10.0**0.5, 10.0):
         other = refits(found.C * factor, y)
-        assert np.mean(cost(y, y - other)) >= found.error / AS_GOOD * (1 - 1e-9)
+        assert np.mean(cost(y, y - other)) >= found.error / MAX_ERROR_RATIO * (1 - 1e-9)
 
 
 def test_samples_without_weight_are_not_there():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,14 +53,14 @@ NEEDS: dict[Rows, dict[str, str]] = {
 }
 
 # What stays to be believed of a topic that is paid for, or done again inside a bound.
-LEFT = {
+STILL_ASSUMED = {
     "features": "no column was left out of the table by looking at the {} rows",
     "settings": "the settings that could have been chosen were fixed before the {} rows were seen",
     "independence": "the {} rows are independent draws once copies are left out",
 }
 
 # What bounds say of their rows in general gives way to what is known of each thing.
-GENERAL = {
+GENERAL_ASSUMPTIONS = {
     one.text
     for one in (
         quotable.INDEPENDENT,
@@ -73,10 +73,10 @@ GENERAL = {
 }
 
 # A column is scaled by the rows if its mean or its range is what a scaler makes, to this precision.
-SCALED = 1e-8
+SCALING_TOL = 1e-8
 
 # A column of fewer values may have the range of a scaler without one.
-VALUES = 10
+MAX_LEVELS = 10
 
 
 # Of a step of a pipeline that a refit as a whole gives.
@@ -149,11 +149,11 @@ class Audit:
         """
         table = self.held_out if rows == "held out" else self.training
         known = tuple(
-            Assumption(LEFT[topic].format(_named(rows))) if topic in free else one
+            Assumption(STILL_ASSUMED[topic].format(_named(rows))) if topic in free else one
             for topic, one in table.items()
-            if topic not in free or topic in LEFT
+            if topic not in free or topic in STILL_ASSUMED
         )
-        own = tuple(one for one in bound.assumptions if one.text not in GENERAL)
+        own = tuple(one for one in bound.assumptions if one.text not in GENERAL_ASSUMPTIONS)
         if "sizes" not in free:
             known += (_sizes(bound, _named(rows)),)
         return replace(bound, assumptions=(*own, *known))
@@ -186,13 +186,13 @@ def _named(rows: str) -> str:
 
 
 def audit(
-    model: Any,
+    model: object,
     X: PointsLike,
     y: TargetsLike = None,
     X_test: PointsLike = None,
     y_test: TargetsLike = None,
     *,
-    tuned_by: Any = (),
+    tuned_by: object = (),
 ) -> Audit:
     r"""Find out what was done to the rows that a bound is to be computed from.
 
@@ -344,7 +344,7 @@ class _Record:
             phrase = f"{title(part.fitted)} held some of its rows out to decide when to stop"
             self.note("training", "stopping", "violated", phrase)
 
-    def searched(self, search: Any) -> None:
+    def searched(self, search: object) -> None:
         """Note that settings were chosen."""
         tried = settings_tried(search)
         if tried is None:
@@ -422,7 +422,7 @@ def _proved(which: Seen) -> Status:
     return "unknown" if which == "unknown" else "checked"
 
 
-def _selects(transformer: Any) -> bool:
+def _selects(transformer: object) -> bool:
     """Return whether a transformer chooses among the columns."""
     return hasattr(transformer, "get_support")
 
@@ -430,17 +430,17 @@ def _selects(transformer: Any) -> bool:
 def _scaler_of(X: AnyArray) -> str:
     """Return which scaler the columns look like the work of, empty for none."""
     X = np.asarray(X, dtype=np.float64)
-    X = X[:, [len(np.unique(column)) > VALUES for column in X.T]]
+    X = X[:, [len(np.unique(column)) > MAX_LEVELS for column in X.T]]
     if not X.shape[1] or len(X) < 3 or not np.isfinite(X).all():
         return ""
     means, variances = X.mean(axis=0), X.var(axis=0)
-    if np.all(np.abs(means) < SCALED * np.sqrt(variances)):
+    if np.all(np.abs(means) < SCALING_TOL * np.sqrt(variances)):
         # Squares that add up to the number of rows, to one less, or to one.
         for size in (len(X), len(X) - 1, 1):
-            if np.all(np.abs(variances * len(X) / size - 1) < SCALED):
+            if np.all(np.abs(variances * len(X) / size - 1) < SCALING_TOL):
                 return "all columns have mean 0 and the same variance"
     low, high = X.min(axis=0), X.max(axis=0)
     for a in (0.0, -1.0):
-        if np.all(np.abs(low - a) < SCALED) and np.all(np.abs(high - 1) < SCALED):
+        if np.all(np.abs(low - a) < SCALING_TOL) and np.all(np.abs(high - 1) < SCALING_TOL):
             return f"all columns range from {a:g} to 1"
     return ""

@@ -47,14 +47,14 @@ __all__ = ["CertifiedSVC"]
 
 Rows = NDArray[np.intp]
 
-ASIDE = Assumption("the rows set aside made neither machine nor scaler", "checked")
+SET_ASIDE = Assumption("the rows set aside made neither machine nor scaler", "checked")
 
 # Kinds of bounds on one machine, each with its part of delta, so that all hold at once.
-RUNGS = 4
+N_BOUNDS = 4
 # Rows that tell the median distance of two points.
-MEDIAN = 500
+MEDIAN_ROWS = 500
 # A scaler and a median need at least so many rows, if there are twice as many.
-FEWEST = 20
+MIN_SCALED = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Scale:
         # Columns that are constant up to rounding keep their unit.
         flat = spread <= 1e-12 * np.abs(X).max(axis=0, initial=0.0)
         found = cls(X.mean(axis=0), np.where(flat, 1.0, spread), 1.0)
-        distances = pdist(found(X[:MEDIAN]))
+        distances = pdist(found(X[:MEDIAN_ROWS]))
         middle = float(np.median(distances)) if len(distances) else 0.0
         return replace(found, unit=middle or 1.0)
 
@@ -80,7 +80,7 @@ class Scale:
 
 
 @dataclass(frozen=True, eq=False)
-class Ordered:
+class OrderedSample:
     """Standardized rows and signs, and the random order in which they are set aside."""
 
     Z: Array
@@ -250,9 +250,9 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
             raise ValueError("Cs, widths and shares need at least one value each")
         signs = np.where(codes == 1, 1.0, -1.0)
         order = check_random_state(self.random_state).permutation(len(X))
-        scaled = min(max(_count(self.scaling, len(X)), FEWEST), _count(self.prior, len(X)))
+        scaled = min(max(_count(self.scaling, len(X)), MIN_SCALED), _count(self.prior, len(X)))
         self._scale = Scale.of(X[order[:scaled]])
-        rows = Ordered(self._scale(X), signs, order, scaled, _count(self.prior, len(X)))
+        rows = OrderedSample(self._scale(X), signs, order, scaled, _count(self.prior, len(X)))
         candidates = list(self._candidates(rows))
         if not candidates:
             raise ValueError(
@@ -284,9 +284,9 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
     def _svc(self, width: float, C: float, unit: float) -> SVC:
         return SVC(kernel=Gaussian(width * unit), C=C, tol=self.tol)
 
-    def _candidates(self, rows: Ordered) -> Iterator[Candidate]:
+    def _candidates(self, rows: OrderedSample) -> Iterator[Candidate]:
         """Yield machines of all settings and shares; one label cannot be fitted."""
-        choices = RUNGS * len(self._settings()) * len(self.shares)
+        choices = N_BOUNDS * len(self._settings()) * len(self.shares)
         known = majority_error(rows.y)
         for width, C in self._settings():
             for share in self.shares:
@@ -299,7 +299,7 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
                     tail = error_bound(
                         wrong, len(rest), delta=self.delta, choices=choices, trivial=known
                     )
-                    tail = replace(tail, assumptions=(INDEPENDENT, ASIDE))
+                    tail = replace(tail, assumptions=(INDEPENDENT, SET_ASIDE))
                     yield Candidate(C, width, share, machine, {"rows set aside": tail})
                 else:
                     given = rows.split(rows.scaled)[0]
@@ -308,11 +308,13 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
                     bounds |= self._by_margins(rows, few.machine, C, width)
                     yield Candidate(C, width, share, few.machine, bounds)
 
-    def _by_margins(self, rows: Ordered, machine: SVC, C: float, width: float) -> dict[str, Bound]:
+    def _by_margins(
+        self, rows: OrderedSample, machine: SVC, C: float, width: float
+    ) -> dict[str, Bound]:
         """Return the bounds of a machine that follow from its margins."""
         ours, known, delta = weights_of(machine), majority_error(rows.y), self.delta
         # C changes neither the kernel, nor its ball, nor a prior around 0.
-        kernels, grid = RUNGS * len(self.widths), RUNGS * len(self._settings())
+        kernels, grid = N_BOUNDS * len(self.widths), N_BOUNDS * len(self._settings())
         tested, second = rows.split(rows.scaled)[1], rows.split(rows.prior)[1]
         first = rows.split(rows.prior)[0]
         t = ours.margins(rows.Z, rows.y)

@@ -20,11 +20,11 @@ from mercer.claims.quotable import INDEPENDENT, confidence, logarithm, losses_of
 from mercer.claims.record import Assumption, Bound, Constant
 from mercer.claims.tails import binomial_upper, kl_upper, log_choose
 
-__all__ = ["Compressed", "compression_bound", "log_subsets", "refit_to_support"]
+__all__ = ["CompressedMachine", "compression_bound", "log_subsets", "refit_to_support"]
 
 
 # Predictions of a regressor count as reproduced within this part of the range of targets.
-CLOSE = 0.01
+MAX_SHARE = 0.01
 
 
 def log_subsets(size: int, n_samples: int) -> float:
@@ -44,7 +44,7 @@ Refitted = TypeVar("Refitted", bound=Predictor)
 
 
 @dataclass(frozen=True, eq=False)
-class Compressed(Generic[Refitted]):
+class CompressedMachine(Generic[Refitted]):
     """A machine fitted to few rows, and its losses on the others; made by :func:`refit_to_support`.
 
     Parameters
@@ -114,7 +114,7 @@ def refit_to_support(
     *,
     given: ArrayLike = (),
     largest: float | None = None,
-) -> Compressed[Refitted]:
+) -> CompressedMachine[Refitted]:
     """Refit a machine to its support vectors and measure it on all other rows.
 
     Parameters
@@ -151,11 +151,11 @@ def refit_to_support(
         rows = safe_indexing(X, others)
         losses = losses_of(refit, rows, y[others], largest)
         ours, theirs = np.asarray(refit.predict(rows)), np.asarray(machine.predict(rows))
-        same = ours == theirs if classifies else np.abs(ours - theirs) <= CLOSE * np.ptp(y)
+        same = ours == theirs if classifies else np.abs(ours - theirs) <= MAX_SHARE * np.ptp(y)
         agreement = float(np.mean(same))
     top = 1.0 if classifies or largest is None else largest
     known = majority_error(y) if classifies else top
-    return Compressed(refit, kept, given, losses, top, agreement, known)
+    return CompressedMachine(refit, kept, given, losses, top, agreement, known)
 
 
 def compression_bound(

@@ -16,17 +16,17 @@ from mercer.kernels.points import is_sparse
 __all__ = ["CopiedRows", "find_copies", "identify"]
 
 # Cells that are compared to tell copies from rows that are equal by chance: about a second.
-CELLS = 2e8
+MAX_CELLS_COMPARED = 2e8
 
 # A row that is equal by chance has neighbours that differ from it in one column, or in two where
 # one column follows from another; a copy stands alone.
-ALONE = 3
+MIN_DIFFERING_COLUMNS = 3
 
 # Splits drawn at random; as many rows on both sides as none of them has is no chance.
-SPLITS = 999
+N_RANDOM_SPLITS = 999
 
 
-def identify(*parts: Any) -> list[NDArray[np.intp]]:
+def identify(*parts: object) -> list[NDArray[np.intp]]:
     """Return a number for every row, the same for equal rows of all parts.
 
     Parameters
@@ -159,14 +159,14 @@ def _stand_alone(rows: NDArray[np.float64], which: NDArray[np.intp]) -> NDArray[
     if d < 2:
         return np.zeros(len(which), dtype=bool)
     # Beyond the budget a share of the repeated rows speaks for the rest.
-    some = which[:: max(1, int(np.ceil(len(which) * rows.size / CELLS)))]
+    some = which[:: max(1, int(np.ceil(len(which) * rows.size / MAX_CELLS_COMPARED)))]
     alone = np.zeros(len(some), dtype=bool)
     for k, row in enumerate(some):
         agreeing = np.zeros(len(rows), dtype=np.int32)
         for j in range(d):
             agreeing += rows[:, j] == rows[row, j]
         agreeing[row] = 0
-        alone[k] = d - agreeing.max() >= min(ALONE, d)
+        alone[k] = d - agreeing.max() >= min(MIN_DIFFERING_COLUMNS, d)
     if len(some) < len(which):
         return np.full(len(which), bool(np.mean(alone) > 0.5))
     return alone
@@ -181,8 +181,8 @@ def _by_chance(
     rng = np.random.default_rng(random_state)
     _, groups = np.unique(groups, return_inverse=True)
     sizes, m = np.bincount(groups), min(m, len(groups))
-    counts = np.empty(SPLITS)
-    for k in range(SPLITS):
+    counts = np.empty(N_RANDOM_SPLITS)
+    for k in range(N_RANDOM_SPLITS):
         held = np.bincount(groups[rng.permutation(len(groups))[:m]], minlength=len(sizes))
         counts[k] = held[held < sizes].sum()
     return float(counts.mean()), bool(seen > counts.max())

@@ -26,19 +26,19 @@ __all__ = ["ReportSample", "Rung", "known_without", "ladder"]
 
 # Bounds from the training rows of a classifier and of a regressor; they share delta, so that the
 # least of them may be quoted.
-CLASSIFIER, REGRESSOR = 4, 2
+N_CLASSIFIER_BOUNDS, N_REGRESSOR_BOUNDS = 4, 2
 
 # What is done again when a machine is refitted to few rows need not have been there before.
-REDONE = frozenset({"preparation", "features", "kernel", "stopping"})
+REFITTED = frozenset({"preparation", "features", "kernel", "stopping"})
 
 # What a machine that certifies itself did with its own rows is paid for.
-OWN = REDONE | {"settings"}
+CERTIFIED = REFITTED | {"settings"}
 
 # A machine is one point of a ball, however its C or its stopping time were chosen.
-POINT = frozenset({"stopping"})
+STOPPED = frozenset({"stopping"})
 
 # Rows up to which cross-validation costs seconds.
-FOLDED = 2000
+MAX_ROWS_FOLDED = 2000
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ReportSample:
 
 
 def ladder(
-    model: Any,
+    model: object,
     sample: ReportSample,
     found: Audit,
     *,
@@ -121,7 +121,7 @@ def ladder(
     """
     made = _Ladder(model, sample, found, delta, largest, random_state)
     rungs = [made.held_out()] if sample.X_test is not None else [_no_rows()]
-    if cv == "auto" and len(sample.y) > FOLDED:
+    if cv == "auto" and len(sample.y) > MAX_ROWS_FOLDED:
         rungs.append(_too_many(len(sample.y)))
     elif cv is not None:
         rungs.append(made.estimate(5 if cv == "auto" else cv))
@@ -149,7 +149,7 @@ def _too_many(n: int) -> Rung:
 class _Ladder:
     def __init__(
         self,
-        model: Any,
+        model: object,
         sample: ReportSample,
         found: Audit,
         delta: float,
@@ -200,7 +200,7 @@ class _Ladder:
 
     def training(self) -> Iterator[Rung]:
         """Yield bounds from the training rows, copies left out."""
-        count = CLASSIFIER if self.classifies else REGRESSOR
+        count = N_CLASSIFIER_BOUNDS if self.classifies else N_REGRESSOR_BOUNDS
         n = self.found.n_settings
         paid: frozenset[str] = frozenset({"settings"}) if np.isfinite(n) else frozenset()
         self.choices = count * n if paid else count
@@ -213,9 +213,9 @@ class _Ladder:
             # Its bounds hold for the rows as they came, each with its part of its own delta.
             self.notes = [f"It holds with all others of {title(self.chosen)} together."]
             for name, bound in self.chosen.bounds_.items():
-                yield self._judged(name, bound, OWN)
+                yield self._judged(name, bound, CERTIFIED)
             return
-        yield self._rung("compression", lambda: self._compressed(machine), REDONE | paid)
+        yield self._rung("compression", lambda: self._compressed(machine), REFITTED | paid)
         try:
             weights = weights_of(machine.fitted)
             Z = np.asarray(safe_indexing(machine.X, self.rows), dtype=float)
@@ -228,7 +228,7 @@ class _Ladder:
             )
             return
         if not self.classifies:
-            yield self._rung("PAC-Bayes", lambda: self._regression(weights, Z), POINT | paid)
+            yield self._rung("PAC-Bayes", lambda: self._regression(weights, Z), STOPPED | paid)
             return
         signs = np.where(self.y == self.chosen.classes_[1], 1.0, -1.0)
         margins = weights.margins(Z, signs)
@@ -243,7 +243,7 @@ class _Ladder:
             "Rademacher margin": lambda: rademacher_margin_bound(margins, size=1.0, **how),
         }
         for name, make in ways.items():
-            yield self._rung(name, make, POINT | paid)
+            yield self._rung(name, make, STOPPED | paid)
 
     def _rung(self, name: str, make: Callable[[], Bound], free: frozenset[str]) -> Rung:
         try:

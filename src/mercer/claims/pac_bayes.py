@@ -34,7 +34,7 @@ __all__ = [
 
 # Scales of the posterior, then ten between the neighbours of the best. The theorem holds for all
 # posteriors at once, so they cost nothing.
-SCALES = np.geomspace(0.25, 2000.0, 53)
+POSTERIOR_SCALES = np.geomspace(0.25, 2000.0, 53)
 
 PRIOR_SCALES = tuple(float(2.0**j) for j in range(10))
 """Scales of a prior around another machine; a grid of N of them costs ln N."""
@@ -149,8 +149,8 @@ def randomized_machine_bound(
         i, j = np.unravel_index(np.argmin(values), values.shape)
         return float(values[i, j]), float(mu[i]), float(etas[j]), float(gibbs[i]), float(KL[i, j])
 
-    found = at(np.union1d(SCALES, etas[etas > 0]))
-    step = SCALES[1] / SCALES[0]
+    found = at(np.union1d(POSTERIOR_SCALES, etas[etas > 0]))
+    step = POSTERIOR_SCALES[1] / POSTERIOR_SCALES[0]
     value, mu, eta, gibbs, KL = min(found, at(np.geomspace(found[1] / step, found[1] * step, 11)))
     origin = "prior 0" if cosine is None else "a prior from other rows"
     whose = (

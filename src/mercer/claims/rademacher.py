@@ -18,7 +18,7 @@ __all__ = ["local_complexity", "rademacher_bound", "rademacher_margin_bound"]
 
 
 # Margins R 2^(-j/2), the j-th with the part 1/((j + 1)(j + 2)) of delta.
-MARGINS = 40
+N_MARGINS = 40
 
 BEFORE = Assumption("the kernel depends on none of these rows, its scaler included", "given")
 
@@ -166,7 +166,7 @@ def rademacher_margin_bound(
     u = one_each(margins, "margins")
     if (size is None) == (trace is None):
         raise ValueError("give size, a bound on the length of all points, or the trace of K")
-    j = np.arange(MARGINS)
+    j = np.arange(N_MARGINS)
     rho = (1.0 if size is None else size) * 2.0 ** (-0.5 * j)
     ramp = np.clip(1.0 - u / rho[:, None], 0.0, 1.0).mean(axis=1)
     log_delta = logarithm(delta, choices) - np.log((j + 1.0) * (j + 2.0))

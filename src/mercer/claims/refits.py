@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 from mercer._typing import PointsLike, TargetsLike
 from mercer.claims.copies import identify
 from mercer.claims.states import (
-    ROUNDING,
+    ROUNDING_TOLERANCE,
     known_class,
     opaque_setting,
     relative_difference,
@@ -30,17 +30,17 @@ __all__ = ["Seen", "learns_nothing", "seen"]
 Seen = Literal["nothing", "training", "all", "test", "unknown"]
 
 # Rows up to which a model is fitted again, to see which rows it was fitted to.
-REFITTED = 10_000
+MAX_ROWS_REFITTED = 10_000
 
 # Outputs of machines of other rows differ by one over the root of their number, of which a
 # machine's tolerance is a hundredth.
-CLEARLY = 1e-2
+TOLERANCE_SHARE = 1e-2
 
 # Rows beside the given ones on which outputs are compared.
-OTHERS = 200
+N_PROBE_ROWS = 200
 
 # An output of more values than this is no label.
-LEVELS = 20
+MAX_LABELS = 20
 
 OUTPUTS = ("transform", "predict", "predict_proba", "decision_function")
 
@@ -78,12 +78,12 @@ def seen(part: FittedPart, y: TargetsLike, y_test: TargetsLike) -> tuple[Seen, s
     counted = _counted(part.fitted)
     if m and counted == n + m:
         return "all", f"counted {counted} rows, as many as training and held-out rows together"
-    if part.kind == "machine" and n + m > REFITTED:
-        return "unknown", f"is not fitted again to more than {REFITTED} rows"
+    if part.kind == "machine" and n + m > MAX_ROWS_REFITTED:
+        return "unknown", f"is not fitted again to more than {MAX_ROWS_REFITTED} rows"
     return _refitted(part, y, y_test)
 
 
-def learns_nothing(fitted: Any) -> bool:
+def learns_nothing(fitted: object) -> bool:
     """Return whether an object is known to be a function of its settings alone.
 
     Examples
@@ -101,7 +101,7 @@ def _rows(X: PointsLike) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _counted(fitted: Any) -> int | None:
+def _counted(fitted: object) -> int | None:
     """Return the number of rows that an object says it was fitted to."""
     for name in ("n_samples_seen_", "n_samples_fit_", "n_samples_"):
         value = getattr(fitted, name, None)
@@ -129,7 +129,7 @@ def _kept(part: FittedPart) -> tuple[Seen, str] | None:
         return None
     X, held = np.asarray(part.X, dtype=np.float64), np.asarray(part.X_test, dtype=np.float64)
     # Features that were projected differ by rounding from one product to the next.
-    step = ROUNDING * np.maximum(np.max(np.abs(X), axis=0), 1e-300)
+    step = ROUNDING_TOLERANCE * np.maximum(np.max(np.abs(X), axis=0), 1e-300)
     train, test, zero, *kept = identify(
         *(np.round(rows / step) for rows in (X, held, np.zeros((1, width)), *arrays))
     )
@@ -147,7 +147,7 @@ def _refitted(part: FittedPart, y: TargetsLike, y_test: TargetsLike) -> tuple[Se
     ours = [_outputs(fitted, rows) for rows in probes]
     again = _fit(fitted, part.X, y)
     train = _apart(ours, again, probes)
-    same = train <= ROUNDING and same_state(fitted, again)
+    same = train <= ROUNDING_TOLERANCE and same_state(fitted, again)
     if same and (words := _unprovable(fitted)):
         return "unknown", f"is what a refit gives, but {words}"
     if same:
@@ -159,9 +159,9 @@ def _refitted(part: FittedPart, y: TargetsLike, y_test: TargetsLike) -> tuple[Se
         )
     others = list(_others(part, y, y_test))
     for which, words, other in others:
-        if _apart(ours, other, probes) <= ROUNDING and same_state(fitted, other):
+        if _apart(ours, other, probes) <= ROUNDING_TOLERANCE and same_state(fitted, other):
             return which, f"was fitted to {words}"
-    near = CLEARLY * train if np.isfinite(train) and _smooth(ours) else 0.0
+    near = TOLERANCE_SHARE * train if np.isfinite(train) and _smooth(ours) else 0.0
     for which, words, other in others:
         # Rows in another order give the same machine to its tolerance.
         if _apart(ours, other, probes) < near:
@@ -183,10 +183,10 @@ def _others(
         yield "all", words, _fit(part.fitted, both, targets)
 
 
-def _why_unknown(part: FittedPart, again: Any, train: float) -> str:
+def _why_unknown(part: FittedPart, again: object, train: float) -> str:
     if again is None:
         return "cannot be fitted again"
-    if train <= ROUNDING:
+    if train <= ROUNDING_TOLERANCE:
         return "predicts what a refit to the training rows does, but holds something else"
     given = part.fitted.get_params(deep=False)
     if "random_state" in given and given["random_state"] is None:
@@ -197,7 +197,7 @@ def _why_unknown(part: FittedPart, again: Any, train: float) -> str:
     return "was fitted to other rows, in another order, with weights or by chance"
 
 
-def _unprovable(fitted: Any) -> str:
+def _unprovable(fitted: object) -> str:
     """Return why a refit that agrees proves nothing, empty if it does."""
     if not known_class(fitted):
         return "it is neither of scikit-learn nor of this library, and may keep rows elsewhere"
@@ -205,7 +205,7 @@ def _unprovable(fitted: Any) -> str:
     return f"its setting {words}, which may hold anything" if words else ""
 
 
-def _probes(part: FittedPart) -> list[Any]:
+def _probes(part: FittedPart) -> list[PointsLike]:
     """Return rows to compare outputs on: the training rows, the held-out rows, and others."""
     given = [rows for rows in (part.X, part.X_test) if rows is not None]
     table = part.X
@@ -215,11 +215,11 @@ def _probes(part: FittedPart) -> list[Any]:
         table = np.concatenate([table, np.asarray(part.X_test)])
     # Each column from another row: values of the table, in rows that it does not have.
     rng = np.random.default_rng(0)
-    where = rng.integers(len(table), size=(OTHERS, table.shape[1]))
+    where = rng.integers(len(table), size=(N_PROBE_ROWS, table.shape[1]))
     return [*given, np.take_along_axis(table, where, axis=0)]
 
 
-def _outputs(fitted: Any, X: PointsLike) -> dict[str, Any]:
+def _outputs(fitted: object, X: PointsLike) -> dict[str, Any]:
     """Return everything that an object says of rows, None where it refuses them."""
     said: dict[str, Any] = {}
     for name in OUTPUTS:
@@ -235,7 +235,7 @@ def _outputs(fitted: Any, X: PointsLike) -> dict[str, Any]:
     return said
 
 
-def _apart(ours: list[dict[str, Any]], other: Any, probes: list[Any]) -> float:
+def _apart(ours: list[dict[str, object]], other: object, probes: list[PointsLike]) -> float:
     """Return the largest relative difference of outputs on all rows."""
     if other is None:
         return np.inf
@@ -252,7 +252,7 @@ def _apart(ours: list[dict[str, Any]], other: Any, probes: list[Any]) -> float:
 def _smooth(ours: list[dict[str, Any]]) -> bool:
     """Return whether some output is a number that every row moves, and no label."""
     return any(
-        len(np.unique(numbers)) > LEVELS
+        len(np.unique(numbers)) > MAX_LABELS
         for said in ours
         for value in said.values()
         if value is not None
@@ -260,7 +260,7 @@ def _smooth(ours: list[dict[str, Any]]) -> bool:
     )
 
 
-def _stack(X: PointsLike, X_test: PointsLike) -> Any:
+def _stack(X: PointsLike, X_test: PointsLike) -> PointsLike:
     if is_sparse(X):
         return sp.vstack([X, X_test]).tocsr()
     if hasattr(X, "columns"):
@@ -269,7 +269,7 @@ def _stack(X: PointsLike, X_test: PointsLike) -> Any:
     return np.concatenate([np.asarray(X), np.asarray(X_test)])
 
 
-def _fit(fitted: Any, X: PointsLike, y: TargetsLike) -> Any:
+def _fit(fitted: object, X: PointsLike, y: TargetsLike) -> Any:
     """Return a copy that is fitted to rows, None if it refuses them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -25,7 +25,7 @@ from mercer.kernels.base import Kernel
 
 __all__ = ["CapacityReport", "capacity_report"]
 
-WIDTH = 96
+LINE_LETTERS = 96
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +99,8 @@ class CapacityReport:
 
     def summary(self) -> str:
         """Return the page as text."""
-        lines = [f"What may be claimed: {self.name}", "=" * min(WIDTH, 22 + len(self.name))]
-        lines += textwrap.wrap(self.sentence(), WIDTH)
+        lines = [f"What may be claimed: {self.name}", "=" * min(LINE_LETTERS, 22 + len(self.name))]
+        lines += textwrap.wrap(self.sentence(), LINE_LETTERS)
         test = (
             ""
             if self.test_error is None
@@ -166,10 +166,10 @@ class CapacityReport:
         names, rows = list(self.records()[0]), [list(one.values()) for one in self.records()]
         return plugin("pandas").frame(np.array(rows, dtype=object), names).infer_objects()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything as numbers, words, lists and dicts, for ``json.dumps``."""
         s = self.size
-        out: dict[str, Any] = {
+        out: dict[str, object] = {
             "model": self.name,
             "claim": self.sentence(),
             "n_samples": self.n_samples,
@@ -244,7 +244,7 @@ def _shown(rung: Rung) -> str:
 
 
 def _wrapped(words: str, first: str, rest: str) -> list[str]:
-    return textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=rest)
+    return textwrap.wrap(words, LINE_LETTERS, initial_indent=first, subsequent_indent=rest)
 
 
 def _short(kernel: Kernel) -> str:
@@ -257,14 +257,14 @@ def _finite(value: float) -> float | None:
 
 
 def capacity_report(
-    model: Any,
+    model: object,
     X: PointsLike,
     y: TargetsLike,
     X_test: PointsLike = None,
     y_test: TargetsLike = None,
     *,
     delta: float = 0.05,
-    tuned_by: Any = (),
+    tuned_by: object = (),
     largest: float | None = None,
     cv: SplitterLike = "auto",
     random_state: int = 0,

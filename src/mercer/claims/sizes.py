@@ -16,7 +16,7 @@ from mercer.smoothing.pairs import some_rows
 __all__ = ["ClassSize", "class_size", "machine_size"]
 
 # Rows up to which the kernel matrix is decomposed whole, and directions of feature space beyond.
-WHOLE, DIRECTIONS = 1000, 256
+MAX_ROWS_DECOMPOSED, MAX_DIRECTIONS = 1000, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +124,10 @@ def machine_size(
 def _eigenvalues(kernel: Kernel, X: PointsLike) -> Array:
     """Return eigenvalues of K/n, of many rows those of K projected upon the span of some."""
     n = X.shape[0]
-    if n <= WHOLE:
+    if n <= MAX_ROWS_DECOMPOSED:
         values = np.linalg.eigvalsh(np.asarray(kernel(X), dtype=float))
     else:
-        some = X[some_rows(n, DIRECTIONS)]
+        some = X[some_rows(n, MAX_DIRECTIONS)]
         spread, V = np.linalg.eigh(np.asarray(kernel(some), dtype=float))
         kept = spread > len(some) * np.finfo(float).eps * spread[-1]
         V = V[:, kept] / np.sqrt(spread[kept])
@@ -142,7 +142,7 @@ def _eigenvalues(kernel: Kernel, X: PointsLike) -> Array:
 def _mean_square(kernel: Kernel, X: PointsLike) -> float:
     r"""Return :math:`\sum_i\lambda_i^2 = \frac1{n^2}\sum_{ij} k(x_i, x_j)^2`, from 1,000 rows."""
     n = X.shape[0]
-    K = np.asarray(kernel(X[some_rows(n, WHOLE)]), dtype=float) ** 2
+    K = np.asarray(kernel(X[some_rows(n, MAX_ROWS_DECOMPOSED)]), dtype=float) ** 2
     m, own = len(K), float(np.trace(K))
     # Pairs of different rows are drawn without bias, and a row meets itself once in n times.
     others = (float(K.sum()) - own) / max(m * (m - 1), 1)

@@ -16,7 +16,7 @@ from mercer.kernels.points import is_sparse
 __all__ = ["known_class", "opaque_setting", "relative_difference", "same_state"]
 
 # Numbers of the same computation agree so far, relative to the largest beside them.
-ROUNDING = 1e-8
+ROUNDING_TOLERANCE = 1e-8
 
 # Clocks, by the class that has them: two fits of the same rows differ in nothing else.
 CLOCKS = {
@@ -29,12 +29,12 @@ CLOCKS = {
 }
 
 # Code of these libraries keeps what a fit learns in the fitted object and nowhere else.
-KNOWN = {"builtins", "mercer", "numpy", "scipy", "sklearn"}
+KNOWN_PACKAGES = {"builtins", "mercer", "numpy", "scipy", "sklearn"}
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, np.generic, np.dtype)
 
 
-def same_state(first: Any, second: Any) -> bool:
+def same_state(first: object, second: object) -> bool:
     """Return whether two objects hold the same values, numbers to rounding.
 
     Equal predictions on some rows say nothing of other rows; equal states are equal functions.
@@ -83,7 +83,7 @@ class _Comparison:
 
     def __init__(self) -> None:
         # Objects are kept beside their numbers, which Python gives again to later objects.
-        self.pairs: dict[tuple[int, int], tuple[Any, Any]] = {}
+        self.pairs: dict[tuple[int, int], tuple[object, object]] = {}
 
     def same(self, a: Any, b: Any) -> bool:
         if a is b:
@@ -113,10 +113,10 @@ class _Comparison:
         return self._objects(a, b)
 
     @staticmethod
-    def _plain(a: Any, b: Any) -> bool:
+    def _plain(a: object, b: object) -> bool:
         floats = (float, complex, np.inexact)
         if isinstance(a, floats) and isinstance(b, floats):
-            return relative_difference(a, b) <= ROUNDING
+            return relative_difference(a, b) <= ROUNDING_TOLERANCE
         return bool(a == b)
 
     def _arrays(self, a: np.ndarray, b: np.ndarray) -> bool:
@@ -128,7 +128,7 @@ class _Comparison:
             return all(map(self.same, a.ravel(), b.ravel()))
         if a.dtype.kind in "biuMmUSV":
             return bool(np.array_equal(a, b))
-        return relative_difference(a, b) <= ROUNDING
+        return relative_difference(a, b) <= ROUNDING_TOLERANCE
 
     def _objects(self, a: Any, b: Any) -> bool:
         if is_sparse(a):
@@ -149,12 +149,12 @@ class _Comparison:
         return self.same(one, other)
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def _attributes(value: object) -> dict[str, object]:
     clocks = CLOCKS.get(type(value).__name__, set())
     return {k: v for k, v in getattr(value, "__dict__", {}).items() if k not in clocks}
 
 
-def _reduced(value: Any) -> Any:
+def _reduced(value: object) -> Any:
     """Return what pickling writes of an object, its iterators as lists."""
     made = value.__reduce_ex__(4)
     if isinstance(made, str):
@@ -166,12 +166,12 @@ def _reduced(value: Any) -> Any:
     return [function, list(args), *rest]
 
 
-def known_class(value: Any) -> bool:
+def known_class(value: object) -> bool:
     """Return whether an object's class is of scikit-learn, of this library or below them."""
-    return type(value).__module__.partition(".")[0] in KNOWN
+    return type(value).__module__.partition(".")[0] in KNOWN_PACKAGES
 
 
-def opaque_setting(value: Any, name: str = "") -> str:
+def opaque_setting(value: object, name: str = "") -> str:
     """Return which setting of an object may hold rows that a refit does not forget, in words.
 
     A clone keeps functions, tables and frozen estimators among the settings as they are, with
@@ -225,14 +225,14 @@ def opaque_setting(value: Any, name: str = "") -> str:
         return f"{name} is a {type(value).__name__}"
 
 
-def _first(pairs: Iterable[tuple[str, Any]]) -> str:
+def _first(pairs: Iterable[tuple[str, object]]) -> str:
     return next((words for name, one in pairs if (words := opaque_setting(one, name))), "")
 
 
 def _importable(value: Any) -> bool:
     """Return whether a function or class is found in a known library under its own name."""
     module = getattr(value, "__module__", None) or "builtins"
-    if module.partition(".")[0] not in KNOWN and module != "copyreg":
+    if module.partition(".")[0] not in KNOWN_PACKAGES and module != "copyreg":
         return False
     found: Any = sys.modules.get(module)
     for part in value.__qualname__.split("."):

@@ -18,11 +18,11 @@ __all__ = ["binomial_upper", "hoeffding", "kl_upper", "log_choose", "log_kl_mome
 
 
 # Halvings of [0, 1]; the upper end is returned, so that rounding never makes a bound smaller.
-HALVINGS = 60
+N_HALVINGS = 60
 # Newton steps, of which five to eight are taken.
-STEPS = 50
+MAX_NEWTON_STEPS = 50
 EPS = 4.0 * float(np.finfo(np.float64).eps)
-TINY = 1e-300
+MIN_DIVISOR = 1e-300
 
 
 def one_each(values: ArrayLike, name: str) -> Array:
@@ -97,7 +97,7 @@ def binomial_upper(errors: int, n_samples: int, log_delta: float) -> float:
     j = np.arange(k + 1)
     ways = log_choose(m, j)
     low, high = k / m, 1.0
-    for _ in range(HALVINGS):
+    for _ in range(N_HALVINGS):
         p = 0.5 * (low + high)
         if _log_sum(ways + j * np.log(p) + (m - j) * np.log1p(-p)) >= log_delta:
             low = p
@@ -169,12 +169,12 @@ def kl_upper(mean: ArrayLike, budget: ArrayLike) -> Array:
     q, c = np.clip(q, 0.0, 1.0), np.minimum(c, 1e3)
     # The divergence is convex in p, so Newton's method from above stays above. It starts at the
     # smaller of two upper bounds: Pinsker's, and 1 - exp(-(c + H(q))/(1 - q)) from ln p <= 0.
-    room = np.maximum(1.0 - q, TINY)
+    room = np.maximum(1.0 - q, MIN_DIVISOR)
     start = -np.expm1(-(c + entr(q) + entr(1.0 - q)) / room)
     p = np.where(q < 1.0, np.minimum(q + np.sqrt(0.5 * c), start), 1.0)
-    for _ in range(STEPS):
-        slope = (p - q) / np.maximum(p * (1.0 - p), TINY)
-        step = np.where(slope > 0, (split_kl(q, p) - c) / np.maximum(slope, TINY), 0.0)
+    for _ in range(MAX_NEWTON_STEPS):
+        slope = (p - q) / np.maximum(p * (1.0 - p), MIN_DIVISOR)
+        step = np.where(slope > 0, (split_kl(q, p) - c) / np.maximum(slope, MIN_DIVISOR), 0.0)
         # At p = 1 the divergence is infinite and p is as good as it gets.
         step = np.where(np.isfinite(step), np.maximum(step, 0.0), 0.0)
         p = p - step

@@ -37,7 +37,7 @@ class FittedPart:
     X_test: PointsLike
 
 
-def parts(model: Any, X: PointsLike, X_test: PointsLike = None) -> Iterator[FittedPart]:
+def parts(model: object, X: PointsLike, X_test: PointsLike = None) -> Iterator[FittedPart]:
     """Yield the searches, the transformers and what predicts, of which a fitted model is made.
 
     Parameters
@@ -81,7 +81,7 @@ def _thawed(model: Any) -> Any:
     return model.estimator if title(model) == "FrozenEstimator" else model
 
 
-def innermost(model: Any, X: PointsLike) -> FittedPart:
+def innermost(model: object, X: PointsLike) -> FittedPart:
     """Return what predicts in a model, with the rows as they reach it.
 
     Wrappers are not looked into: one that moves a threshold, or transforms targets, predicts
@@ -99,7 +99,7 @@ def innermost(model: Any, X: PointsLike) -> FittedPart:
     return last
 
 
-def chosen(model: Any) -> Any:
+def chosen(model: object) -> Any:
     """Return what predicts: the estimator that a search chose, or the model itself.
 
     Parameters
@@ -110,12 +110,12 @@ def chosen(model: Any) -> Any:
     return getattr(model, inside, model)
 
 
-def title(fitted: Any) -> str:
+def title(fitted: object) -> str:
     """Return the name of an object's class."""
     return type(fitted).__name__
 
 
-def settings_tried(model: Any) -> float | None:
+def settings_tried(model: object) -> float | None:
     """Return how many settings a search chose from, infinity for a continuum, None for no search.
 
     Parameters
@@ -147,7 +147,7 @@ def settings_tried(model: Any) -> float | None:
     return np.inf if optimized or cross_validated or stacked or threshold else None
 
 
-def measured(fitted: Any) -> list[str]:
+def measured(fitted: object) -> list[str]:
     """Return the settings of a machine that were measured on the rows it was fitted to.
 
     Parameters
@@ -170,11 +170,11 @@ def measured(fitted: Any) -> list[str]:
     return found + (["standardize=True"] if given.get("standardize") is True else [])
 
 
-def _is_word(value: Any, words: tuple[str, ...]) -> bool:
+def _is_word(value: object, words: tuple[str, ...]) -> bool:
     return isinstance(value, str) and value in words
 
 
-def stopped_early(fitted: Any) -> bool:
+def stopped_early(fitted: object) -> bool:
     """Return whether a machine held some of its own rows out to decide when to stop."""
     given = fitted.get_params(deep=False) if isinstance(fitted, BaseEstimator) else {}
     asked = given.get("early_stopping") is True or bool(getattr(fitted, "do_early_stopping_", 0))

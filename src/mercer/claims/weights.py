@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +25,7 @@ __all__ = ["Weights", "weights_of"]
 OFFSET = 0.25
 
 # Kernel values in memory at once.
-BLOCK = 2_000_000
+MAX_KERNEL_VALUES = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +60,7 @@ class Weights:
 
     def __call__(self, X: Array) -> Array:
         """Return the values of the function at points, in blocks of rows."""
-        step = max(1, BLOCK // max(1, len(self.points)))
+        step = max(1, MAX_KERNEL_VALUES // max(1, len(self.points)))
         blocks = [
             self.kernel(X[i : i + step], self.points) @ self.coef for i in range(0, len(X), step)
         ]
@@ -86,7 +85,7 @@ class Weights:
         r"""Return the lengths of the points in the kernel's space, :math:`\sqrt{k(x,x)+c^2}`."""
         return np.asarray(np.sqrt(self.kernel.diag(X) + self.constant**2))
 
-    def margins(self, X: Array, signs: Any) -> Array:
+    def margins(self, X: Array, signs: object) -> Array:
         r"""Return normalized margins :math:`y f(x) / (\|f\| \|\phi(x)\|)`, in [-1, 1]."""
         norm = self.norm
         if norm == 0.0:

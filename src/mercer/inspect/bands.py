@@ -14,7 +14,7 @@ from mercer.inspect.printing import PrintedReport
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 
-PERIODIC = 256
+MAX_FOURIER_COEFFICIENTS = 256
 """Fourier coefficients of a periodic kernel that are looked at."""
 
 
@@ -43,7 +43,7 @@ def band_edge(kernel: Kernel, precision: float, dim: int = 1) -> float:
     if not 0.0 < precision < 1.0:
         raise ValueError(f"precision must lie between 0 and 1, got {precision}.")
     if kernel.period is not None:
-        n = np.arange(PERIODIC)
+        n = np.arange(MAX_FOURIER_COEFFICIENTS)
         c = kernel.coefficients(n)
         return float(2.0 * np.pi * n[c > precision * c.max()].max(initial=0) / kernel.period)
     check_stationary(kernel)
@@ -85,7 +85,7 @@ class Bandwidth(PrintedReport):
     def _title(self) -> str:
         return f"at precision {self.precision:g}"
 
-    def _lines(self) -> list[tuple[str, Any]]:
+    def _lines(self) -> list[tuple[str, object]]:
         return [("frequencies up to", self.frequency), ("dimensions", self.count)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import optimize
@@ -43,7 +42,7 @@ class Comparison(PrintedReport):
     def _title(self) -> str:
         return f"{self.kernel!r} against {self.other!r}"
 
-    def _lines(self) -> list[tuple[str, Any]]:
+    def _lines(self) -> list[tuple[str, object]]:
         return [
             ("band at precision " + f"{self.precision:g}", (0.0, self.edge)),
             ("worst factor", self.worst_factor),
@@ -132,7 +131,7 @@ class Equivalence(PrintedReport):
     def _title(self) -> str:
         return f"{self.comparison.kernel!r} is most like {self.kernel!r}"
 
-    def _lines(self) -> list[tuple[str, Any]]:
+    def _lines(self) -> list[tuple[str, object]]:
         return self.comparison._lines()
 
 

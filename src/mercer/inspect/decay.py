@@ -8,13 +8,13 @@ import numpy as np
 
 from mercer.kernels.points import Array
 
-RELIABLE = 1e-12
+ROUNDING_SHARE = 1e-12
 """Values below this share of the largest are rounding."""
 
-TAIL = 1e-2
+MAX_TAIL_SHARE = 1e-2
 """Values above this share of the largest belong to the head, which says nothing of the tail."""
 
-POWERS = np.round(np.arange(0.5, 4.01, 0.25), 2)
+TRIED_POWERS = np.round(np.arange(0.5, 4.01, 0.25), 2)
 
 
 @dataclass(frozen=True)
@@ -105,19 +105,19 @@ def classify_decay(values: Array, index: Array | None = None) -> Decay | None:
     top = float(values.max(initial=0.0))
     if top <= 0.0:
         return None
-    seen = np.flatnonzero(values > RELIABLE * top)
+    seen = np.flatnonzero(values > ROUNDING_SHARE * top)
     if seen[-1] < len(values) - 1 and values[seen[-1]] > 1e-4 * top:
         return Decay("finite", np.inf, float(index[seen[-1]]), 1.0)
     envelope = np.maximum.accumulate(values[::-1])[::-1] / top
     # Where the maximum of what follows is attained: plateaus between would tilt the fit.
-    tail = (envelope > RELIABLE) & (values / top >= envelope) & (index > 0.0)
-    far = tail & (envelope < TAIL)
+    tail = (envelope > ROUNDING_SHARE) & (values / top >= envelope) & (index > 0.0)
+    far = tail & (envelope < MAX_TAIL_SHARE)
     tail = far if far.sum() >= 6 else tail
     if tail.sum() < 6:
         return None
     x, target = index[tail], np.log(envelope[tail])
     slope, polynomial = _fit(np.log(x), target)
-    fits = {float(p): _fit(x**p, target) for p in POWERS}
+    fits = {float(p): _fit(x**p, target) for p in TRIED_POWERS}
     best = min(residual for _, residual in fits.values())
     # A factor before the exponential bends the line a little: prefer the laws that have a name.
     named = [p for p in (1.0, 2.0) if fits[p][1] <= 1.5 * best]

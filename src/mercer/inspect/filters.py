@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import optimize
 
 from mercer.inspect.bands import (
-    PERIODIC,
+    MAX_FOURIER_COEFFICIENTS,
     along,
     band_edge,
     check_stationary,
@@ -22,10 +21,10 @@ from mercer.inspect.printing import PrintedReport
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 
-ZERO = 1e-12
+ZERO_SHARE = 1e-12
 """A minimum below this share of its surroundings is a zero of the spectrum."""
 
-FLOOR = 1e-14
+MIN_SHARE = 1e-14
 """Attenuation below which a spectrum is not searched: there is nothing left to pass."""
 
 
@@ -138,7 +137,7 @@ class FilterCurve(PrintedReport):
             f" in {self.dim} dimensions" if self.dim > 1 else ""
         )
 
-    def _lines(self) -> list[tuple[str, Any]]:
+    def _lines(self) -> list[tuple[str, object]]:
         first = [float(z) for z in self.zeros[:1]]
         negative = [f"{row[3]:.4g} at {row[2]:.4g}" for row in self.negative[:1]]
         return [
@@ -263,7 +262,9 @@ def _extremum(
 
 def _zeros(kernel: Kernel, dim: int, omega: Array, attenuation: Array, scale: float) -> Array:
     size = np.abs(attenuation)
-    low = (size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:]) & (size[1:-1] > FLOOR * size.max())
+    low = (
+        (size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:]) & (size[1:-1] > MIN_SHARE * size.max())
+    )
     low |= np.signbit(attenuation[1:-1]) != np.signbit(attenuation[2:])
     found: list[float] = []
     for i in (np.flatnonzero(low) + 1).tolist():
@@ -271,7 +272,7 @@ def _zeros(kernel: Kernel, dim: int, omega: Array, attenuation: Array, scale: fl
         where, value = _extremum(kernel, dim, bracket, scale, 1.0, log=True)
         surroundings = max(size[i - 1], size[min(i + 2, len(omega) - 1)])
         new = not found or where - found[-1] > 1e-6 * where
-        if abs(value) < ZERO * surroundings and new:
+        if abs(value) < ZERO_SHARE * surroundings and new:
             found.append(where)
     return np.array(found)
 
@@ -292,7 +293,7 @@ def _lobes(
 
 
 def _negative(kernel: Kernel, dim: int, omega: Array, attenuation: Array, scale: float) -> Array:
-    below = np.concatenate([[False], attenuation < -FLOOR, [False]])
+    below = np.concatenate([[False], attenuation < -MIN_SHARE, [False]])
     starts = np.flatnonzero(~below[:-1] & below[1:])
     stops = np.flatnonzero(below[:-1] & ~below[1:]) - 1
     parts = []
@@ -307,16 +308,18 @@ def _discrete(kernel: Kernel, n: Array | None, dim: int, convention: str) -> Fil
     if dim != 1:
         raise ValueError("Fourier coefficients exist for a periodic kernel of one feature.")
     if n is None:
-        n = np.arange(PERIODIC)
+        n = np.arange(MAX_FOURIER_COEFFICIENTS)
         c = kernel.coefficients(n)
-        n = np.arange(max(int(np.flatnonzero(np.abs(c) > FLOOR * np.abs(c).max()).max()) + 3, 8))
+        n = np.arange(
+            max(int(np.flatnonzero(np.abs(c) > MIN_SHARE * np.abs(c).max()).max()) + 3, 8)
+        )
     n = np.asarray(n)
     if n.ndim != 1 or n.dtype.kind not in "iu" or (np.diff(n) <= 0).any() or n[0] < 0:
         raise ValueError("Frequencies of a periodic kernel are integers, at least 0, rising.")
     c = np.asarray(kernel.coefficients(n), dtype=float)
     top, step = float(c.max()), 2.0 * np.pi / float(kernel.period)  # type: ignore[arg-type]
     omega = step * n
-    negative = [(w, w, w, v) for w, v in zip(omega, c / top, strict=True) if v < -FLOOR]
+    negative = [(w, w, w, v) for w, v in zip(omega, c / top, strict=True) if v < -MIN_SHARE]
     passing = omega[c > 0.5 * top]
     return FilterCurve(
         kernel=kernel,

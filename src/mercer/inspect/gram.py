@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -43,7 +42,7 @@ class PSDCheck(PrintedReport):
     def _title(self) -> str:
         return "positive semidefinite" if self.ok else "not positive semidefinite"
 
-    def _lines(self) -> list[tuple[str, Any]]:
+    def _lines(self) -> list[tuple[str, object]]:
         return [
             ("eigenvalues", (self.smallest, self.largest)),
             ("asymmetry", self.asymmetry),
@@ -219,7 +218,7 @@ class GramReport(PrintedReport):
         sampled = f", of which {self.used} examined" if self.used < self.n else ""
         return f"Gram matrix of {self.n} points{sampled}"
 
-    def _lines(self) -> list[tuple[str, Any]]:
+    def _lines(self) -> list[tuple[str, object]]:
         values = self.eigenvalues
         return [
             ("eigenvalues", (float(values[-1]), float(values[0])) if len(values) else None),

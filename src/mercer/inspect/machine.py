@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard
+from typing import Protocol, TypeGuard
 
 import numpy as np
 from scipy import linalg
@@ -80,7 +80,7 @@ class MachineReport(PrintedReport):
     def _title(self) -> str:
         return f"{type(self.machine).__name__} as a filter"
 
-    def _lines(self) -> list[tuple[str, Any]]:
+    def _lines(self) -> list[tuple[str, object]]:
         return [
             ("keeps half up to", self.cutoff),
             ("degrees of freedom", self.degrees_of_freedom),

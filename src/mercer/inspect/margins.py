@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,14 +92,14 @@ def _signs(machine: Classifier, y: TargetsLike) -> Array:
     return np.where(np.asarray(y) == machine.classes_[1], 1.0, -1.0)
 
 
-class Separating(Classifier, SupportVectors, Protocol):
+class MarginClassifier(Classifier, SupportVectors, Protocol):
     """A kernel machine of two classes, or a linear model, which has ``coef_`` alone."""
 
     @property
-    def coef_(self) -> Any: ...
+    def coef_(self) -> Array: ...
 
 
-def _length(machine: Separating, X: PointsLike) -> float:
+def _length(machine: MarginClassifier, X: PointsLike) -> float:
     """Return the norm of the penalized function of a machine of two classes."""
     kernel = getattr(machine, "kernel_", None)
     if kernel is None:
@@ -115,7 +115,7 @@ def _length(machine: Separating, X: PointsLike) -> float:
     return float(np.sqrt(max(float(a @ K @ a), 0.0)))
 
 
-def _dense(values: Any) -> NDArray[np.float64]:
+def _dense(values: object) -> NDArray[np.float64]:
     return np.asarray(values.toarray() if hasattr(values, "toarray") else values)
 
 
@@ -145,7 +145,7 @@ class MarginReport(PrintedReport):
         """Share of samples on the wrong side, with those on the boundary."""
         return float(np.mean(self.margins <= 0))
 
-    def errors(self, rho: ArrayLike) -> Any:
+    def errors(self, rho: ArrayLike) -> float | Array:
         r"""Return :math:`R_\rho`, the share of samples whose margin is below :math:`\rho`."""
         levels = np.asarray(rho, dtype=np.float64)
         below = np.searchsorted(np.sort(self.margins), levels, side="left") / len(self.margins)
@@ -159,7 +159,7 @@ class MarginReport(PrintedReport):
     def _title(self) -> str:
         return f"margins of {len(self.margins)} samples"
 
-    def _lines(self) -> list[tuple[str, Any]]:
+    def _lines(self) -> list[tuple[str, object]]:
         quartiles = np.quantile(self.margins, [0.25, 0.5, 0.75])
         return [
             ("smallest", self.minimum),
@@ -172,7 +172,7 @@ class MarginReport(PrintedReport):
         ]
 
 
-def margin_report(machine: Separating, X: PointsLike, y: TargetsLike) -> MarginReport:
+def margin_report(machine: MarginClassifier, X: PointsLike, y: TargetsLike) -> MarginReport:
     r"""Collect the margins of samples under a classifier of two classes.
 
     .. math:: \rho_f(x, y) = y f(x), \qquad R_\rho(f) = \frac1n \#\{i : y_i f(x_i) < \rho\},
@@ -210,7 +210,7 @@ def margin_report(machine: Separating, X: PointsLike, y: TargetsLike) -> MarginR
     return MarginReport(y * np.ravel(machine.decision_function(X)), _length(machine, X))
 
 
-def robustness_radius(machine: Separating, X: PointsLike, y: TargetsLike) -> Array:
+def robustness_radius(machine: MarginClassifier, X: PointsLike, y: TargetsLike) -> Array:
     r"""Return how far each input may move, in any direction, without changing its label.
 
     In the space of a kernel :math:`|f(x + \delta) - f(x)| \le \|f\|\, \|\phi(x + \delta) -

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ class PrintedReport(ABC):
     def _title(self) -> str:
         """Return the first line."""
 
-    def _lines(self) -> list[tuple[str, Any]]:
+    def _lines(self) -> list[tuple[str, object]]:
         """Return the findings as pairs of a name and a value."""
         return []
 
@@ -29,7 +28,7 @@ class PrintedReport(ABC):
         return self.summary()
 
 
-def show(value: Any) -> str:
+def show(value: object) -> str:
     """Return a number with four digits, a range as ``a to b``, a truth value as yes or no.
 
     Examples

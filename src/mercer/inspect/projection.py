@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import linalg
 
@@ -250,7 +248,7 @@ def _pivoted(B: Array) -> tuple[Array, Array]:
     return Q, R
 
 
-def _rank(R: Any, n: int) -> int:
+def _rank(R: Array, n: int) -> int:
     """Count diagonal entries above rounding; pivoting makes them fall."""
     diagonal = np.abs(np.diagonal(R))
     return int((diagonal > n * np.finfo(float).eps * diagonal[:1].max(initial=0.0)).sum())

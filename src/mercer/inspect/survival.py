@@ -10,7 +10,6 @@ Targets are taken in every form that :class:`~mercer.CensoredRegressor` fits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,14 +34,14 @@ __all__ = [
 
 
 # Pairs that are compared at once.
-PAIRS = 2**22
+MAX_PAIRS = 2**22
 
 
 def concordance(
     y: TargetsLike,
     predicted: ArrayLike,
     *,
-    train: Any = None,
+    train: TargetsLike = None,
     tau: float | None = None,
     tol: float = 1e-8,
 ) -> float:
@@ -93,7 +92,7 @@ def concordance(
         w = np.where(known.upper < tau, 1.0, 0.0)
     exact, total, right = known.exact, 0.0, 0.0
     early = np.flatnonzero(np.isfinite(known.upper) & (w > 0))
-    for i in np.array_split(early, max(1, len(early) * len(f) // PAIRS)):
+    for i in np.array_split(early, max(1, len(early) * len(f) // MAX_PAIRS)):
         high = known.upper[i, None]
         before = (high < known.lower) | ((high == known.lower) & ~exact)
         equal = np.abs(f[i, None] - f) <= tol
@@ -144,7 +143,7 @@ def interval_error(
     return float(np.average(cost, weights=sample_weight))
 
 
-def brier_score(train: Any, y: TargetsLike, survival: ArrayLike, times: ArrayLike) -> Array:
+def brier_score(train: TargetsLike, y: TargetsLike, survival: ArrayLike, times: ArrayLike) -> Array:
     r"""Return the mean squared error of predicted probabilities to exceed given times.
 
     .. math:: B(t) = \frac1n \sum_i \Bigl( \frac{S_i(t)^2\, [y_i \le t]}{G(y_i)}
@@ -196,7 +195,7 @@ def brier_score(train: Any, y: TargetsLike, survival: ArrayLike, times: ArrayLik
 
 
 def integrated_brier_score(
-    train: Any, y: TargetsLike, survival: ArrayLike, times: ArrayLike
+    train: TargetsLike, y: TargetsLike, survival: ArrayLike, times: ArrayLike
 ) -> float:
     """Return the Brier score's mean over a stretch of time, by the trapezoidal rule.
 
@@ -398,7 +397,7 @@ def _numbers(predicted: ArrayLike, y: TargetsLike) -> Array:
     return f
 
 
-def _inverse(train: Any, known: Intervals, tau: float | None) -> Array:
+def _inverse(train: TargetsLike, known: Intervals, tau: float | None) -> Array:
     """Return one over the probability that a value was not censored; zero for those that were."""
     time, event = known.right_censored("Uno's concordance")
     unseen: SurvivalCurve = kaplan_meier(

@@ -23,7 +23,7 @@ from mercer.machines.protocol import KernelSettings, Machine
 from mercer.machines.subproblems import Rows, Sample
 from mercer.smoothing.pairs import feature_scales, some_rows
 from mercer.smoothing.tube_width import fit_noise, optimal_epsilon
-from mercer.smoothing.widths import ROWS, Guess, guess_C, search_width
+from mercer.smoothing.widths import MAX_ROWS, Guess, guess_C, search_width
 
 __all__ = ["choose_epsilon", "choose_kernel", "choose_nu", "guess", "stretched"]
 
@@ -106,7 +106,7 @@ def guess(machine: Machine, sample: Sample) -> Guess:
     """
     Y, B, weights = sample.white(machine._targets(sample.y)), sample.white(sample.B), sample.weights
     live = np.flatnonzero(weights > 0)
-    rows = live[some_rows(len(live), ROWS)]
+    rows = live[some_rows(len(live), MAX_ROWS)]
     block = np.asarray(sample.K.block(rows, rows), dtype=np.float64)
     s = weights[rows] / np.mean(weights[rows])
     # The sum of losses weighs rows by their weights, not by these over their mean.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer._typing import PointsLike
 from mercer.kernels.points import Array
@@ -67,7 +67,7 @@ class Section:
 
     def __init__(self, X: PointsLike) -> None:
         self.frame = is_frame(X)
-        self.X: Any = X if self.frame else np.asarray(X)
+        self.X: PointsLike = X if self.frame else np.asarray(X)
         self.names = names_of(self.X)
 
     def column(self, j: int) -> Array:
@@ -78,7 +78,7 @@ class Section:
         """Return whether a feature is no number."""
         return self.column(j).dtype.kind not in "iufb"
 
-    def middle(self, j: int) -> Any:
+    def middle(self, j: int) -> object:
         """Return the median of a feature, or its most frequent word."""
         values = self.column(j)
         if not self.is_words(j):
@@ -95,7 +95,7 @@ class Section:
         few = len(known) <= MAX_DISTINCT_VALUES
         return known if few else np.linspace(known[0], known[-1], size)
 
-    def rows(self, given: dict[int, Array]) -> Any:
+    def rows(self, given: dict[int, Array]) -> PointsLike:
         """Return rows with some features given and the others in the middle.
 
         Parameters
@@ -107,7 +107,7 @@ class Section:
         columns = {j: given.get(j, np.full(m, self.middle(j))) for j in range(len(self.names))}
         return self._table(columns)
 
-    def crossed(self, rows: Any, j: int, values: Array) -> Any:
+    def crossed(self, rows: NDArray[np.intp], j: int, values: Array) -> PointsLike:
         """Return rows of the sample with one feature at each of some values, value by value.
 
         Parameters
@@ -129,13 +129,13 @@ class Section:
         columns = {i: np.tile(self.column(i)[rows], k) for i in range(len(self.names))}
         return self._table(columns | {j: np.repeat(values, len(rows))})
 
-    def _table(self, columns: dict[int, Array]) -> Any:
+    def _table(self, columns: dict[int, Array]) -> PointsLike:
         if not self.frame:
             return np.column_stack([columns[j] for j in sorted(columns)]).astype(self.X.dtype)
         made = type(self.X)({self.X.columns[j]: values for j, values in columns.items()})
         return made.astype({name: kind for name, kind in self.X.dtypes.items() if _keeps(kind)})
 
 
-def _keeps(kind: Any) -> bool:
+def _keeps(kind: object) -> bool:
     """Return whether values between those of a column are of its type: not those of integers."""
     return getattr(kind, "kind", "O") not in "iub"

@@ -6,9 +6,11 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import MethodType
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import Any, Self, TypeAlias, TypeVar, dataclass_transform
 
 import numpy as np
+
+from mercer._typing import AnyArray
 
 try:
     import matplotlib.pyplot as plt
@@ -20,6 +22,7 @@ except ImportError as error:
 
 __all__ = [
     "Axes",
+    "AxesLike",
     "BoundaryNorm",
     "Display",
     "Factory",
@@ -34,6 +37,8 @@ __all__ = [
 
 D = TypeVar("D", bound="Display")
 T = TypeVar("T")
+# One Axes or several, in any nesting that NumPy flattens; None for new ones.
+AxesLike: TypeAlias = Axes | Sequence[Axes] | AnyArray | None
 
 
 def axes_of(ax: object, count: int = 1, space: bool = False) -> list[Axes]:
@@ -53,7 +58,7 @@ def axes_of(ax: object, count: int = 1, space: bool = False) -> list[Axes]:
     return given
 
 
-def chosen_of(estimator: Any) -> Any:
+def chosen_of(estimator: object) -> Any:
     """Return the estimator that a search chose, or the one that is given."""
     return getattr(estimator, "best_estimator_", estimator)
 
@@ -111,7 +116,7 @@ class Display:
         return self.ax_
 
     def _draw_on_each(
-        self, ax: Any, count: int, columns: int, cell: tuple[float, float] | None = None, **new: Any
+        self, ax: AxesLike, count: int, columns: int, cell: Sequence[float] = (), **new: Any
     ) -> list[Axes]:
         """Return the axes that are given, or new ones in columns, and keep them.
 
@@ -129,7 +134,7 @@ class Display:
         if ax is None:
             across = min(columns, count)
             rows = -(-count // across)
-            size = None if cell is None else (cell[0] * across, cell[1] * rows)
+            size = (cell[0] * across, cell[1] * rows) if cell else None
             how: dict[str, Any] = {"squeeze": False, "layout": "constrained", **new}
             grid = plt.subplots(rows, across, figsize=size, **how)[1].ravel()
             for spare in grid[count:]:
@@ -139,7 +144,7 @@ class Display:
         self.figure_ = figure_of(self.axes_[0])
         return self.axes_
 
-    def _finish(self, *, legend: bool | Mapping[str, Any] = False, **properties: Any) -> Self:
+    def _finish(self, *, legend: bool | Mapping[str, object] = False, **properties: Any) -> Self:
         """Set labels, scales and limits of the axes, add a legend, and return the display.
 
         A legend has no frame, unless its own properties are given.
@@ -172,7 +177,7 @@ class Factory:
         names = inspect.signature(self.compute).parameters
         first, *others = fields(owner)  # type: ignore[arg-type]
 
-        def draw(cls: type[D], *args: Any, ax: Any = None, **kwargs: Any) -> Any:
+        def draw(cls: type[D], *args: object, ax: AxesLike = None, **kwargs: Any) -> Any:
             found = self.compute(*args, **{k: kwargs.pop(k) for k in names if k in kwargs})
             given = {f.name: kwargs.pop(f.name) for f in others if f.name in kwargs}
             display: Any = cls(**{first.name: found}, **given)

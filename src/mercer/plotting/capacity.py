@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.claims.ladder import Rung
 from mercer.claims.report import CapacityReport, capacity_report
-from mercer.plotting.base import Axes, Display, Factory, note
+from mercer.plotting.base import Axes, AxesLike, Display, Factory, note
 
 __all__ = ["CapacityDisplay"]
 
@@ -60,7 +60,7 @@ class CapacityDisplay(Display):
     report: CapacityReport
     from_estimator = Factory(capacity_report)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: AxesLike = None) -> Self:
         """Draw the report.
 
         Parameters

@@ -12,7 +12,7 @@ import numpy as np
 from mercer._typing import PointsLike
 from mercer.kernels.points import Array
 from mercer.machines.base import KernelMachine
-from mercer.plotting.base import Axes, Display, floats
+from mercer.plotting.base import Axes, AxesLike, Display, floats
 
 __all__ = ["ComponentDisplay", "EvolutionDisplay"]
 
@@ -76,7 +76,9 @@ class ComponentDisplay(Display):
     labels: Sequence[Sequence[str]]
     categorical: Sequence[bool]
 
-    def plot(self, ax: Any = None, *, share: bool = True, rug: bool = True, **kwargs: Any) -> Self:
+    def plot(
+        self, ax: AxesLike = None, *, share: bool = True, rug: bool = True, **kwargs: Any
+    ) -> Self:
         """Draw the components.
 
         Parameters
@@ -141,10 +143,10 @@ class ComponentDisplay(Display):
         machine: KernelMachine,
         X: PointsLike,
         *,
-        components: Sequence[Any] | None = None,
+        components: Sequence[object] | None = None,
         output: int = 0,
         bands: bool | str = "auto",
-        ax: Any = None,
+        ax: AxesLike = None,
         **kwargs: Any,
     ) -> Self:
         """Draw the components of a fitted machine.
@@ -290,7 +292,7 @@ class EvolutionDisplay(Display):
         self.errors = floats(self.errors)
         self.selected = [True] * expected[1] if self.selected is None else list(self.selected)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+    def plot(self, ax: AxesLike = None, **kwargs: Any) -> Self:
         """Draw the diagram.
 
         Parameters
@@ -321,7 +323,7 @@ class EvolutionDisplay(Display):
         return self
 
     @classmethod
-    def from_estimator(cls, machine: KernelMachine, ax: Any = None, **kwargs: Any) -> Self:
+    def from_estimator(cls, machine: KernelMachine, ax: AxesLike = None, **kwargs: Any) -> Self:
         """Draw the path of a fitted sparse additive machine.
 
         Parameters

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer._typing import Classifier, PointsLike, Predictor
 from mercer.kernels.points import Array
 from mercer.plotting._sections import Section, positions
-from mercer.plotting.base import Display, Factory, chosen_of
+from mercer.plotting.base import AxesLike, Display, Factory, chosen_of
 
 __all__ = ["Effect", "EffectDisplay", "effects_of"]
 
@@ -53,7 +54,7 @@ def effects_of(
     *,
     features: Sequence[int | str] | None = None,
     most: int = 9,
-    label: Any = None,
+    label: object = None,
     random_state: int = 0,
 ) -> list[Effect]:
     """Measure the effects of features on what a fitted machine predicts.
@@ -92,7 +93,9 @@ def effects_of(
     return found
 
 
-def _effect(predict: Any, section: Section, rows: Any, j: int) -> Effect:
+def _effect(
+    predict: Callable[[PointsLike], Array], section: Section, rows: NDArray[np.intp], j: int
+) -> Effect:
     values = section.grid(j, MAX_VALUES)
     parts = np.array_split(values, -(-len(values) * len(rows) // MAX_ROWS_PER_CALL))
     found = [predict(section.crossed(rows, j, part)) for part in parts]
@@ -102,7 +105,7 @@ def _effect(predict: Any, section: Section, rows: Any, j: int) -> Effect:
     return Effect(section.names[j], values, change.mean(axis=1), low, high, section.column(j))
 
 
-def _prediction(machine: Classifier, label: Any) -> Any:
+def _prediction(machine: Classifier, label: object) -> Callable[[PointsLike], Array]:
     """Return the function of rows whose changes are effects."""
     classes = getattr(machine, "classes_", None)
     if classes is None:
@@ -111,7 +114,7 @@ def _prediction(machine: Classifier, label: Any) -> Any:
     if hasattr(machine, "predict_proba"):
         return lambda rows: np.asarray(machine.predict_proba(rows))[:, k]
 
-    def decide(rows: Any) -> Array:
+    def decide(rows: PointsLike) -> Array:
         f = np.asarray(machine.decision_function(rows))
         return f[:, k] if f.ndim == 2 else (f if k == 1 else -f)
 
@@ -150,7 +153,7 @@ class EffectDisplay(Display):
     target: str = "prediction"
     from_estimator = Factory(effects_of)
 
-    def plot(self, ax: Any = None, *, columns: int = 3, colour: Any = "C0") -> Self:
+    def plot(self, ax: AxesLike = None, *, columns: int = 3, colour: object = "C0") -> Self:
         """Draw the effects, all to one scale.
 
         Parameters

@@ -83,7 +83,7 @@ class FitDisplay(Display):
         self.surface_: Any = None
         self.points_: Any = None
 
-    def plot(self, ax: Axes | None = None, *, colour: Any = None, size: float = 14.0) -> Self:
+    def plot(self, ax: Axes | None = None, *, colour: object = None, size: float = 14.0) -> Self:
         """Draw the machine and its sample.
 
         Parameters
@@ -102,7 +102,7 @@ class FitDisplay(Display):
             ax.scatter(across, up, s=3.0 * size, fc="none", ec="0.2", lw=0.7, zorder=4)
         return self._finish(xlabel=self.names[0], ylabel=self.names[1])
 
-    def _draw_curve(self, ax: Axes, colour: Any, size: float) -> None:
+    def _draw_curve(self, ax: Axes, colour: object, size: float) -> None:
         (x,) = self.grid
         (self.line_,) = ax.plot(x, self.values, color=colour, lw=2.0, zorder=3)
         shade = self.line_.get_color()
@@ -114,7 +114,7 @@ class FitDisplay(Display):
             across, up = self.points
             self.points_ = ax.scatter(across, up, s=size, color="0.45", lw=0.0, zorder=2)
 
-    def _draw_plane(self, ax: Axes, colour: Any, size: float) -> None:
+    def _draw_plane(self, ax: Axes, colour: object, size: float) -> None:
         x, y = self.grid
         if self.classes is None:
             self.surface_ = ax.contourf(x, y, self.values.T, 20, cmap=colour or "viridis")
@@ -210,7 +210,7 @@ def _support(machine: Predictor, n: int) -> Array | None:
     return np.asarray(found)
 
 
-def _around(machine: Predictor, rows: Any) -> tuple[Array | None, Array | None]:
+def _around(machine: Predictor, rows: PointsLike) -> tuple[Array | None, Array | None]:
     """Return the interval, else the tube, and the quantiles of a regression."""
     lines = None
     if hasattr(machine, "predict_quantiles"):

@@ -42,7 +42,7 @@ class InfluenceDisplay(Display):
     influence: Influence
     from_estimator = Factory(compute_influence)
 
-    def plot(self, ax: Axes | None = None, *, x: Any = None, **kwargs: Any) -> Self:
+    def plot(self, ax: Axes | None = None, *, x: object = None, **kwargs: Any) -> Self:
         """Draw the stems.
 
         Parameters

@@ -83,7 +83,7 @@ class LatentMapDisplay(Display):
             raise ValueError(f"new rows have {self.new.shape[1]} coordinates, the others {D}.")
 
     def plot(
-        self, ax: Axes | None = None, *, legend: bool = True, cmap: Any = "Greys", **kwargs: Any
+        self, ax: Axes | None = None, *, legend: bool = True, cmap: object = "Greys", **kwargs: Any
     ) -> Self:
         """Draw the map.
 
@@ -206,7 +206,7 @@ class LatentMapDisplay(Display):
         return cls(coordinates=Z, **fields).plot(ax, **kwargs)
 
 
-def _columns(name: str, given: Any) -> Array:
+def _columns(name: str, given: object) -> Array:
     Z: Array = np.asarray(given, dtype=np.float64)
     if Z.ndim != 2:
         raise ValueError(f"{name} must have one row for each row of data, got shape {Z.shape}.")

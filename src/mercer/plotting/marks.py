@@ -44,7 +44,7 @@ class Marks:
         return self.values is not None
 
     @classmethod
-    def of(cls, labels: Any, n: int = 0) -> Self:
+    def of(cls, labels: object, n: int = 0) -> Self:
         """Return the marks of labels, or of n rows without any."""
         if labels is None:
             return cls(np.zeros(n, dtype=np.int64), [], None)

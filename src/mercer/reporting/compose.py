@@ -19,7 +19,7 @@ from mercer.reporting.fits import (
     tuning_section,
 )
 from mercer.reporting.inputs import data_section
-from mercer.reporting.judging import Validated, answers_of, validate
+from mercer.reporting.judging import Validation, predictions_of, validate
 from mercer.reporting.page import Page, Section, number
 from mercer.reporting.reading import effects_section, influence_section, kernel_section
 from mercer.reporting.script import script_section
@@ -80,7 +80,7 @@ class Report:
 
 
 def report(
-    model: Any,
+    model: object,
     X: PointsLike,
     y: TargetsLike,
     X_test: PointsLike = None,
@@ -147,9 +147,9 @@ def report(
     if (X_test is None) != (y_test is None):
         raise ValueError("give X_test and y_test together, or neither.")
     if hasattr(model, "best_estimator_") and not hasattr(model, "predict"):
-        model = _Chosen(model)
+        model = _SearchResult(model)
     subject = subject_of(getattr(model, "fitted", model), X, y, target, random_state)
-    if isinstance(model, _Chosen):
+    if isinstance(model, _SearchResult):
         subject.layers.insert(0, model)
     classes = subject.classes if subject.classifies else None
     limits = (None, None) if max_time is None else (max_time * 2 / 3, max_time / 3)
@@ -157,7 +157,7 @@ def report(
     test = (
         None
         if y_test is None
-        else answers_of(subject.model, X_test, np.ravel(np.asarray(y_test)), classes)
+        else predictions_of(subject.model, X_test, np.ravel(np.asarray(y_test)), classes)
     )
     some = subject.some(1000)
     if judged is not None:
@@ -165,7 +165,7 @@ def report(
     elif test is not None:
         drawn, whose = test, "test rows"
     else:
-        drawn = answers_of(subject.model, subject.rows(some), subject.y[some], classes)
+        drawn = predictions_of(subject.model, subject.rows(some), subject.y[some], classes)
         whose = "rows of the fit, which look better than new ones"
     parts: list[Section | None] = [
         data_section(subject),
@@ -194,14 +194,14 @@ def report(
     return Report(html=page.html, title=name, scores=scores, seconds=spent)
 
 
-class _Chosen:
+class _SearchResult:
     """The result of a search that does not predict, with the estimator that it chose."""
 
     def __init__(self, search: Any) -> None:
         self.fitted, self.tuning_ = search.best_estimator_, search
 
 
-def _glance(subject: Subject, judged: Validated | None) -> list[tuple[str, str]]:
+def _glance(subject: Subject, judged: Validation | None) -> list[tuple[str, str]]:
     tiles = [("rows", number(subject.n)), ("inputs", number(len(subject.names)))]
     if judged is not None:
         name, value = headline(judged)

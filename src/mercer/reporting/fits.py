@@ -17,7 +17,7 @@ from mercer.reporting.words import first_sentence, percent, plural, seconds, sho
 
 __all__ = ["certificate_section", "cost_section", "machine_section", "tuning_section"]
 
-TRIALS = 12
+MAX_TRIALS_LISTED = 12
 """Rows of the table of trials."""
 
 
@@ -55,7 +55,7 @@ def machine_section(subject: Subject) -> Section:
     return section
 
 
-def _settings(machine: Estimator) -> Iterator[tuple[str, Any]]:
+def _settings(machine: Estimator) -> Iterator[tuple[str, object]]:
     fresh = type(machine)().get_params(deep=False) if _makes(type(machine)) else {}
     for name, value in machine.get_params(deep=False).items():
         if name not in fresh or repr(fresh[name]) != repr(value):
@@ -125,7 +125,7 @@ def tuning_section(subject: Subject) -> Section | None:
     found, search = subject.found("tuning_"), subject.found("cv_results_")
     if found is not None:
         values = np.array([trial.value for trial in found.trials_], dtype=float)
-        trials: list[tuple[Any, ...]] = [
+        trials: list[tuple[object, ...]] = [
             (trial.stage, ", ".join(f"{k}={short(v)}" for k, v in trial.parameters.items()),
              trial.rows, trial.value)
             for trial in found.trials_
@@ -168,8 +168,8 @@ def tuning_section(subject: Subject) -> Section | None:
         )
     )
     section.table(
-        f"The best {min(TRIALS, len(order))} of {len(values)}", head,
-        [trials[i] for i in order[:TRIALS]], words=2 if found is not None else 1,
+        f"The best {min(MAX_TRIALS_LISTED, len(order))} of {len(values)}", head,
+        [trials[i] for i in order[:MAX_TRIALS_LISTED]], words=2 if found is not None else 1,
     )  # fmt: skip
     return section
 
@@ -204,7 +204,7 @@ def cost_section(subject: Subject) -> Section:
     return section.table("Measured on the machine that wrote this report", ("", ""), rows)
 
 
-def held(found: Any) -> int:
+def held(found: object) -> int:
     """Return the bytes of all arrays that an object holds, each counted once.
 
     Examples

@@ -15,29 +15,29 @@ from mercer.reporting.words import plural
 
 __all__ = ["data_section"]
 
-COLUMNS, ROWS = 40, 20_000
+MAX_COLUMNS_LISTED, MAX_ROWS = 40, 20_000
 """Columns of the table, and rows from which middles and histograms are taken."""
 
 
 def data_section(subject: Subject) -> Section:
     """Describe the sample, and what happens to it before it reaches the machine."""
     section = Section("Data and preprocessing", "data")
-    p, rows = len(subject.names), subject.some(ROWS)
-    described = [_described(subject, j) for j in range(min(p, COLUMNS))]
+    p, rows = len(subject.names), subject.some(MAX_ROWS)
+    described = [_described(subject, j) for j in range(min(p, MAX_COLUMNS_LISTED))]
     gaps = sum(row[2] for row in described)
     cells = f"{number(gaps)} missing cells" if gaps else "no missing cells"
-    part = f" among the first {COLUMNS} columns" if p > COLUMNS else ""
+    part = f" among the first {MAX_COLUMNS_LISTED} columns" if p > MAX_COLUMNS_LISTED else ""
     words = sum(row[1] == "category" for row in described)
     section.say(
         f"{plural(subject.n, 'row')} and {plural(p, 'input')}"
         f"{f', {words} of them categories' if words else ''}; {cells}{part}.",
         f"The target is {subject.target}.",
     )
-    few = "" if subject.n <= ROWS else f"; medians of {number(ROWS)} rows drawn at random"
+    few = "" if subject.n <= MAX_ROWS else f"; medians of {number(MAX_ROWS)} rows drawn at random"
     head = ("input", "kind", "missing", "least", "median", "largest", "values")
     section.table(f"Inputs{few}", head, described, words=2)
-    if p > COLUMNS:
-        section.say(f"{p - COLUMNS} further inputs are not listed.")
+    if p > MAX_COLUMNS_LISTED:
+        section.say(f"{p - MAX_COLUMNS_LISTED} further inputs are not listed.")
     y = subject.y[rows]
     if subject.classifies:
         names, counts = np.unique(subject.y, return_counts=True)
@@ -72,7 +72,7 @@ def _described(subject: Subject, j: int) -> tuple[Any, ...]:
         numbers = values.astype(float)
         gaps = np.isnan(numbers)
         known = numbers[~gaps]
-        some = known[:: max(len(known) // ROWS, 1)]
+        some = known[:: max(len(known) // MAX_ROWS, 1)]
         ends = (known.min(), np.median(some), known.max()) if len(known) else ("", "", "")
         kinds = "yes/no" if values.dtype.kind == "b" else "number"
         return name, kinds, int(gaps.sum()), *ends, _different(some)
@@ -86,14 +86,14 @@ def _described(subject: Subject, j: int) -> tuple[Any, ...]:
     return name, "category", len(values) - len(known), "", first, "", len(words)
 
 
-def _known(value: Any) -> bool:
+def _known(value: object) -> bool:
     # What is missing is None or differs from itself; NA of pandas is neither true nor false.
     return value is not None and str(value) not in ("<NA>", "nan", "NaT")
 
 
 def _different(values: AnyArray) -> str:
     count = len(np.unique(values))
-    return number(count) if count < ROWS else f"{number(ROWS)} or more"
+    return number(count) if count < MAX_ROWS else f"{number(MAX_ROWS)} or more"
 
 
 def _preprocessing(subject: Subject) -> Iterator[str]:
@@ -116,6 +116,6 @@ def _preprocessing(subject: Subject) -> Iterator[str]:
         yield "The machine sees the rows as they are, without scaling."
 
 
-def _short(step: Any) -> str:
+def _short(step: object) -> str:
     text = " ".join(repr(step).split())
     return text if len(text) < 300 else text[:299] + "…"

@@ -21,16 +21,16 @@ from mercer.kernels.points import Array
 from mercer.machines.ls_report import UnavailableError
 from mercer.reporting.subject import Subject
 
-__all__ = ["COVERAGE", "Answers", "Validated", "answers_of", "measures", "validate"]
+__all__ = ["COVERAGE", "Predictions", "Validation", "measures", "predictions_of", "validate"]
 
-PILOT, COVERAGE = 200, 0.9
-LATER = (FutureWarning, PendingDeprecationWarning, DeprecationWarning)
+PILOT_ROWS, COVERAGE = 200, 0.9
+IGNORED_WARNINGS = (FutureWarning, PendingDeprecationWarning, DeprecationWarning)
 # Direct solvers take n^3 and decomposition about n^2: between them, so that a guess is no promise.
-POWER = 2.5
+COST_POWER = 2.5
 
 
 @dataclass(eq=False)
-class Answers:
+class Predictions:
     """What a model says of rows that are known."""
 
     y: Array
@@ -46,10 +46,10 @@ class Answers:
 
 
 @dataclass(eq=False)
-class Validated:
+class Validation:
     """Predictions of rows by models that were not fitted to them."""
 
-    answers: Answers
+    answers: Predictions
     rows: NDArray[np.intp]
     """Which rows."""
 
@@ -68,11 +68,11 @@ class Validated:
     """Warnings of the fits, each once."""
 
 
-def answers_of(
+def predictions_of(
     model: Any, X: PointsLike, y: Array, classes: Array | None, *, intervals: bool = True
-) -> Answers:
+) -> Predictions:
     """Ask a fitted model for everything that it can say of rows."""
-    found = Answers(y=y, predicted=np.asarray(model.predict(X)))
+    found = Predictions(y=y, predicted=np.asarray(model.predict(X)))
     if classes is None:
         found.ends = _intervals(model, X) if intervals else None
         return found
@@ -108,7 +108,7 @@ def _intervals(model: Any, X: PointsLike) -> Array | None:
     return ends if ends.ndim == 2 and ends.shape[1] == 2 else None
 
 
-def measures(found: Answers, classes: Array | None) -> dict[str, float]:
+def measures(found: Predictions, classes: Array | None) -> dict[str, float]:
     """Return the usual measures of predictions."""
     y, f = found.y, found.predicted
     if classes is None:
@@ -138,7 +138,7 @@ def measures(found: Answers, classes: Array | None) -> dict[str, float]:
 
 def validate(
     subject: Subject, cv: SplitterLike, max_time: float | None, max_rows: int
-) -> Validated:
+) -> Validation:
     """Cross-validate the whole model, on as many rows as there is time for.
 
     Parameters
@@ -157,35 +157,37 @@ def validate(
     given = not isinstance(cv, int) and not hasattr(cv, "split")
     if given:
         m = subject.n
-    elif max_time is not None and m > PILOT:
-        few = _drawn(subject, PILOT, folds)
+    elif max_time is not None and m > PILOT_ROWS:
+        few = _drawn(subject, PILOT_ROWS, folds)
         spent = _timed(lambda: _fitted(subject, few))
         if spent * folds > max_time:  # the first fit of a process may compile
             spent = _timed(lambda: _fitted(subject, few))
-        m = int(np.clip(PILOT * (max_time / (folds * spent)) ** (1.0 / POWER), PILOT, m))
+        m = int(
+            np.clip(PILOT_ROWS * (max_time / (folds * spent)) ** (1.0 / COST_POWER), PILOT_ROWS, m)
+        )
     rows = _drawn(subject, m, folds)
     X, y = subject.rows(rows), subject.y[rows]
     splits = check_cv(cv, y, classifier=subject.classifies)
     if isinstance(cv, int):
         splits.shuffle, splits.random_state = True, subject.seed
-    parts: list[tuple[NDArray[np.intp], Answers, int]] = []
+    parts: list[tuple[NDArray[np.intp], Predictions, int]] = []
     said: list[str] = []
     for train, test in splits.split(X, y):
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             model = clone(subject.model).fit(safe_indexing(X, train), y[train])
             parts.append(
-                (test, answers_of(model, safe_indexing(X, test), y[test], classes), len(train))
+                (test, predictions_of(model, safe_indexing(X, test), y[test], classes), len(train))
             )
         # What will change in a later version is for those who write programs.
-        told = [one for one in heard if not issubclass(one.category, LATER)]
+        told = [one for one in heard if not issubclass(one.category, IGNORED_WARNINGS)]
         said += [str(one.message).split("\n")[0] for one in told]
         late = max_time is not None and time.perf_counter() - began > 2.0 * max_time
         if late and len(parts) >= 2 and not given:
             break
     by_fold = [measures(answers, classes) for _, answers, _ in parts]
     names = [name for name in by_fold[0] if all(name in one for one in by_fold)]
-    return Validated(
+    return Validation(
         answers=_joined([answers for _, answers, _ in parts]),
         rows=rows[np.concatenate([test for test, _, _ in parts])],
         scores={name: np.array([one[name] for one in by_fold]) for name in names},
@@ -225,9 +227,11 @@ def _of_classes(y: Array, mixed: Array, m: int, folds: int) -> Iterator[Array]:
         yield own[: max(round(m * len(own) / len(y)), folds)]
 
 
-def _joined(parts: list[Answers]) -> Answers:
+def _joined(parts: list[Predictions]) -> Predictions:
     def joined(name: str) -> Any:
         values = [getattr(part, name) for part in parts]
         return None if any(value is None for value in values) else np.concatenate(values)
 
-    return Answers(*(joined(n) for n in ("y", "predicted", "probabilities", "decision", "ends")))
+    return Predictions(
+        *(joined(n) for n in ("y", "predicted", "probabilities", "decision", "ends"))
+    )

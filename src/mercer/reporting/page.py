@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
 
 import numpy as np
 
+from mercer.plotting.base import Axes
 from mercer.plotting.inline import inline_svg, new_axes, page_style
 from mercer.reporting.look import CSS
 
 __all__ = ["Page", "Section", "number"]
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """What a browser may load for the page: nothing, and it runs no script."""
 
-LONG = 400
+MAX_CELL_LETTERS = 400
 """Letters of a cell of a table beyond which it is cut."""
 
 
-def number(value: Any) -> str:
+def number(value: object) -> str:
     """Return a number with four digits, counts with their commas, words as they are.
 
     Examples
@@ -77,7 +77,7 @@ class Section:
         return self
 
     def table(
-        self, caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]], words: int = 1
+        self, caption: str, head: Sequence[str], rows: Iterable[Sequence[object]], words: int = 1
     ) -> Section:
         """Add a table.
 
@@ -103,7 +103,7 @@ class Section:
         )
         return self
 
-    def matrix(self, caption: str, names: Sequence[str], counts: Any) -> Section:
+    def matrix(self, caption: str, names: Sequence[str], counts: object) -> Section:
         """Add a confusion matrix, shaded by the shares of its rows."""
         counts = np.asarray(counts)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -124,7 +124,7 @@ class Section:
         )
         return self
 
-    def figures(self, *drawn: tuple[str, str, Callable[[Any], object]]) -> Section:
+    def figures(self, *drawn: tuple[str, str, Callable[[Axes], object]]) -> Section:
         """Add figures side by side, as many as fit.
 
         Parameters
@@ -176,7 +176,7 @@ class Page:
         )
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+            f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_POLICY}">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             '<meta name="color-scheme" content="light dark">'
             # The address of an icon that holds none, or browsers ask the server for one.
@@ -189,7 +189,7 @@ class Page:
         )
 
 
-def _cells(row: Sequence[Any], kind: Sequence[str]) -> str:
+def _cells(row: Sequence[object], kind: Sequence[str]) -> str:
     shown = [escape(_cut(number(cell))) for cell in row]
     first = f'<th scope="row">{shown[0]}</th>'
     return first + "".join(
@@ -197,6 +197,6 @@ def _cells(row: Sequence[Any], kind: Sequence[str]) -> str:
     )
 
 
-def _cut(text: Any) -> str:
+def _cut(text: object) -> str:
     words = str(text)
-    return words if len(words) <= LONG else words[: LONG - 1] + "…"
+    return words if len(words) <= MAX_CELL_LETTERS else words[: MAX_CELL_LETTERS - 1] + "…"

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.base import OneToOneFeatureMixin
 
+from mercer._typing import PointsLike
 from mercer.inspect import filter_curve
 from mercer.kernels.points import Array
 from mercer.machines.base import KernelMachine
 from mercer.plotting import panels
+from mercer.plotting.base import Axes
 from mercer.plotting.effects import MAX_ROWS, MAX_VALUES, Effect, EffectDisplay, effects_of
-from mercer.reporting.judging import Validated
+from mercer.reporting.judging import Validation
 from mercer.reporting.page import Section, number
 from mercer.reporting.subject import Subject
 from mercer.reporting.words import plural, short
@@ -24,10 +26,10 @@ from mercer.selection import influence
 
 __all__ = ["effects_section", "influence_section", "kernel_section"]
 
-INPUTS, LISTED, LONG = 24, 10, 32
+MAX_EFFECTS, MAX_LISTED, MAX_NAME_LETTERS = 24, 10, 32
 """Effects that are drawn, rows that are listed, letters of a name in a figure."""
 
-EXACT, SPECTRUM = 2000, 1000
+MAX_ROWS_LEFT_OUT, MAX_ROWS_DECOMPOSED = 2000, 1000
 """Rows up to which every row is left out, and rows whose eigenvalues are drawn."""
 
 
@@ -45,7 +47,7 @@ def effects_section(subject: Subject, max_time: float | None) -> Section:
         what = f"P({subject.target} = {label})"
     else:
         what = f"decision for {label}"
-    first = list(range(min(p, 4 * INPUTS)))
+    first = list(range(min(p, 4 * MAX_EFFECTS)))
     found = effects_of(subject.model, X, features=first, random_state=subject.seed)
     found = sorted(found, key=lambda effect: -effect.size)
     section.say(
@@ -57,12 +59,12 @@ def effects_section(subject: Subject, max_time: float | None) -> Section:
     sizes = [effect.size for effect in found]
     main = [effect.name for effect in found[:3]]
     section.lead(f"What moves the prediction most: {', '.join(main)}.")
-    shown = found[:INPUTS]
+    shown = found[:MAX_EFFECTS]
     low = min(float(np.min(effect.low)) for effect in shown)
     high = max(float(np.max(effect.high)) for effect in shown)
     section.figures(*(_drawn(effect, what, (low, high)) for effect in shown))
-    if len(found) > INPUTS:
-        rest = zip([e.name for e in found[INPUTS:]], sizes[INPUTS:], strict=True)
+    if len(found) > MAX_EFFECTS:
+        rest = zip([e.name for e in found[MAX_EFFECTS:]], sizes[MAX_EFFECTS:], strict=True)
         section.table("Smaller effects", ("input", "standard deviation of the effect"), rest)
     if p > len(first):
         section.say(f"Effects of {p - len(first)} further inputs were not measured.")
@@ -77,11 +79,11 @@ def _affordable(subject: Subject, max_time: float | None) -> NDArray[np.intp]:
     X, began = subject.rows(few), time.perf_counter()
     _ask(subject)(X)
     each = (time.perf_counter() - began) / len(few)
-    inputs = min(len(subject.names), 4 * INPUTS)
+    inputs = min(len(subject.names), 4 * MAX_EFFECTS)
     return subject.some(int(np.clip(max_time / (MAX_VALUES * inputs * each), 20, MAX_ROWS)))
 
 
-def _ask(subject: Subject) -> Callable[[Any], Any]:
+def _ask(subject: Subject) -> Callable[[PointsLike], object]:
     model: Any = subject.model
     asked = subject.classifies and hasattr(model, "predict_proba")
     return model.predict_proba if asked else model.predict  # type: ignore[no-any-return]
@@ -89,12 +91,12 @@ def _ask(subject: Subject) -> Callable[[Any], Any]:
 
 def _drawn(
     effect: Effect, what: str, limits: tuple[float, float]
-) -> tuple[str, str, Callable[[Any], object]]:
+) -> tuple[str, str, Callable[[Axes], object]]:
     at, down = int(np.argmax(effect.mean)), int(np.argmin(effect.mean))
     ends = f"lowest at {_value(effect, down)}, highest at {_value(effect, at)}"
     short_name = replace_name(effect)
 
-    def draw(ax: Any) -> None:
+    def draw(ax: Axes) -> None:
         EffectDisplay(effects=[short_name], target=_cut(what)).plot([ax], columns=1)
         room = 0.04 * (limits[1] - limits[0])
         ax.set_ylim(limits[0] - room, limits[1] + room)
@@ -114,7 +116,7 @@ def replace_name(effect: Effect) -> Effect:
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= LONG else name[: LONG - 1] + "…"
+    return name if len(name) <= MAX_NAME_LETTERS else name[: MAX_NAME_LETTERS - 1] + "…"
 
 
 def _value(effect: Effect, k: int) -> str:
@@ -122,7 +124,9 @@ def _value(effect: Effect, k: int) -> str:
     return number(float(value)) if effect.values.dtype.kind in "iuf" else str(value)
 
 
-def influence_section(subject: Subject, found: Validated | None, max_time: float | None) -> Section:
+def influence_section(
+    subject: Subject, found: Validation | None, max_time: float | None
+) -> Section:
     """List the rows that the model depends on most, or those that it predicts worst."""
     section = Section("Most influential rows", "influence")
     machine = subject.machine
@@ -149,7 +153,7 @@ def influence_section(subject: Subject, found: Validated | None, max_time: float
                 "Listed are the rows with the largest coefficients."
             )
             name = "coefficient"
-        return _listed(section, subject, np.argsort(-size, kind="stable")[:LISTED], size, name)
+        return _listed(section, subject, np.argsort(-size, kind="stable")[:MAX_LISTED], size, name)
     if found is None:
         return section.say("The machine does not tell rows apart, and no validation was made.")
     section.say(
@@ -167,7 +171,7 @@ def influence_section(subject: Subject, found: Validated | None, max_time: float
     size = np.zeros(subject.n)
     size[found.rows] = error
     return _listed(
-        section, subject, found.rows[np.argsort(-error, kind="stable")[:LISTED]], size, "error"
+        section, subject, found.rows[np.argsort(-error, kind="stable")[:MAX_LISTED]], size, "error"
     )
 
 
@@ -188,7 +192,7 @@ def _can_leave_out(subject: Subject, support: int, max_time: float | None) -> bo
     one = solution is not None and np.shape(solution.a) == (subject.n,)
     weighted = getattr(subject.machine, "class_weight", None) is not None
     errors = getattr(subject.machine, "errors", None) is not None
-    if not one or weighted or errors or subject.n > EXACT or not solution.converged:
+    if not one or weighted or errors or subject.n > MAX_ROWS_LEFT_OUT or not solution.converged:
         return False
     if np.shape(getattr(subject.machine, "dual_coef_", ()))[:1] != (1,):
         return False
@@ -210,13 +214,13 @@ def _listed(section: Section, subject: Subject, rows: Array, size: Array, name: 
     return section.table(f"{len(cells)} rows{more}", head, cells)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
 def kernel_section(subject: Subject) -> Section | None:
     """Say what the kernel keeps and removes; None for machines without one kernel of points."""
-    machine, rows, member = subject.machine, subject.some(SPECTRUM), None
+    machine, rows, member = subject.machine, subject.some(MAX_ROWS_DECOMPOSED), None
     if (
         hasattr(machine, "members_")
         and hasattr(machine, "weights_")

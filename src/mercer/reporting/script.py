@@ -69,7 +69,7 @@ def script_of(model: Any) -> str:
     return "\n".join([*lines, "", f"model = {made}", "model.fit(X, y)"])
 
 
-def _homes(found: Any, seen: set[int]) -> Iterator[tuple[str, str]]:
+def _homes(found: object, seen: set[int]) -> Iterator[tuple[str, str]]:
     """Yield the classes inside settings, each with the shortest module that has it."""
     if id(found) in seen:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,11 +78,11 @@ class Subject:
         chosen = np.random.default_rng(self.seed).choice(self.n, most, replace=False)
         return np.asarray(np.sort(chosen))
 
-    def rows(self, index: Any) -> Any:
+    def rows(self, index: Sequence[int] | NDArray[np.intp]) -> PointsLike:
         """Return some rows, as they are given to the model."""
         return safe_indexing(self.X, index)
 
-    def inside(self, index: Any) -> Any:
+    def inside(self, index: Sequence[int] | NDArray[np.intp]) -> PointsLike:
         """Return some rows as the machine sees them."""
         Z = self.rows(index)
         for _, step in self.transformers:
@@ -106,7 +107,9 @@ class Subject:
         )
 
 
-def subject_of(model: Any, X: PointsLike, y: TargetsLike, target: str | None, seed: int) -> Subject:
+def subject_of(
+    model: object, X: PointsLike, y: TargetsLike, target: str | None, seed: int
+) -> Subject:
     """Check a model and its sample, and find the machine inside."""
     check_is_fitted(model)
     if not (is_classifier(model) or is_regressor(model)):
@@ -143,7 +146,7 @@ def subject_of(model: Any, X: PointsLike, y: TargetsLike, target: str | None, se
     )
 
 
-def _unwrapped(model: Any) -> tuple[Any, list[Any], list[tuple[str, Any]]]:
+def _unwrapped(model: object) -> tuple[Any, list[Any], list[tuple[str, Any]]]:
     """Return the machine at the heart of a model, what is around it, and what is before it."""
     layers: list[Any] = []
     transformers: list[tuple[str, Any]] = []
@@ -162,5 +165,5 @@ def _unwrapped(model: Any) -> tuple[Any, list[Any], list[tuple[str, Any]]]:
         model = inner
 
 
-def _predicts(found: Any) -> bool:
+def _predicts(found: object) -> bool:
     return hasattr(found, "predict")

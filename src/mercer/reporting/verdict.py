@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn import metrics
 
@@ -12,21 +10,23 @@ from mercer.claims import capacity_report
 from mercer.claims.tails import hoeffding
 from mercer.kernels.points import Array
 from mercer.plotting import panels
-from mercer.reporting.judging import COVERAGE, Answers, Validated, answers_of, measures
+from mercer.reporting.judging import COVERAGE, Predictions, Validation, measures, predictions_of
 from mercer.reporting.page import Section, number
 from mercer.reporting.subject import Subject
 from mercer.reporting.words import plural, seconds
 
 __all__ = ["claims_section", "errors_section", "headline", "validation_section"]
 
-DRAWN, BARS = 800, 60
+MAX_POINTS_DRAWN, MAX_INTERVALS_DRAWN = 800, 60
 """Points of a cloud, and intervals of a figure."""
 
-CLAIMED = 3000
+MAX_ROWS_MEASURED = 3000
 """Rows up to which capacity is measured: it takes eigenvalues of the whole kernel matrix."""
 
 
-def validation_section(subject: Subject, found: Validated | None, test: Answers | None) -> Section:
+def validation_section(
+    subject: Subject, found: Validation | None, test: Predictions | None
+) -> Section:
     """Say how well the model predicts rows that it was not fitted to."""
     section = Section("Validation", "validation")
     classes = subject.classes if subject.classifies else None
@@ -67,12 +67,12 @@ def validation_section(subject: Subject, found: Validated | None, test: Answers 
     left = getattr(subject.model, "left_out_predictions_", None)
     if left is not None and not subject.classifies and np.ndim(left) == 1:
         known_rows = np.isfinite(left)
-        apart = Answers(y=subject.y[known_rows], predicted=left[known_rows])
+        apart = Predictions(y=subject.y[known_rows], predicted=left[known_rows])
         columns["left out by the fit"] = {k: number(v) for k, v in measures(apart, None).items()}
     rows = subject.some(1000)
     # Intervals of rows of the fit say nothing, and may take a factorization of all rows.
     sample = subject.rows(rows), subject.y[rows]
-    seen = answers_of(subject.model, *sample, classes, intervals=False)
+    seen = predictions_of(subject.model, *sample, classes, intervals=False)
     columns["rows of the fit"] = {k: number(v) for k, v in measures(seen, classes).items()}
     columns["without inputs"] = {k: number(v) for k, v in _naive(subject).items()}
     order = list(dict.fromkeys(k for column in columns.values() for k in column))
@@ -85,13 +85,13 @@ def validation_section(subject: Subject, found: Validated | None, test: Answers 
     return section
 
 
-def _folds(found: Validated) -> str:
+def _folds(found: Validation) -> str:
     if found.folds == found.planned:
         return f"{found.folds}-fold cross-validation"
     return f"{found.folds} of {found.planned} folds of a cross-validation, all there was time for,"
 
 
-def headline(found: Validated) -> tuple[str, str]:
+def headline(found: Validation) -> tuple[str, str]:
     """Return the measure to be read first, and its value."""
     name = next(iter(found.scores))
     return name, f"{float(np.mean(found.scores[name])):.3g}"
@@ -116,13 +116,13 @@ def _naive(subject: Subject) -> dict[str, float]:
     }
 
 
-def errors_section(subject: Subject, found: Answers, whose: str) -> Section:
+def errors_section(subject: Subject, found: Predictions, whose: str) -> Section:
     """Draw errors: residuals and intervals, or ROC, calibration and confusion of classes."""
     if subject.classifies:
         return _of_classes(subject, found, whose)
     section = Section("Residuals", "errors")
     section.say(f"Predictions of {whose}.")
-    some = np.random.default_rng(subject.seed).permutation(len(found.y))[:DRAWN]
+    some = np.random.default_rng(subject.seed).permutation(len(found.y))[:MAX_POINTS_DRAWN]
     y, f = np.asarray(found.y[some], dtype=float), found.predicted[some]
     residual = y - f
     low, high = (number(q) for q in np.quantile(residual, [0.05, 0.95]))
@@ -156,7 +156,7 @@ def errors_section(subject: Subject, found: Answers, whose: str) -> Section:
             f"Of all {plural(len(inside), 'interval')}, {100 * np.mean(inside):.1f} % hold what "
             f"was observed; {100 * COVERAGE:.0f} % are meant to, unless the model sets its own."
         )
-        few = some[:BARS]
+        few = some[:MAX_INTERVALS_DRAWN]
         section.figures(
             (
                 f"Prediction intervals of {plural(len(few), 'row')}",
@@ -171,7 +171,7 @@ def _correlation(a: Array, b: Array) -> float:
     return float(np.corrcoef(a, b)[0, 1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else float("nan")
 
 
-def _of_classes(subject: Subject, found: Answers, whose: str) -> Section:
+def _of_classes(subject: Subject, found: Predictions, whose: str) -> Section:
     two = len(subject.classes) == 2
     section = Section("ROC, calibration and confusion" if two else "Confusion", "errors")
     section.say(f"Predictions of {whose}.")
@@ -213,7 +213,7 @@ def _of_classes(subject: Subject, found: Answers, whose: str) -> Section:
     return section
 
 
-def _unsaid(one: dict[str, Any]) -> bool:
+def _unsaid(one: dict[str, object]) -> bool:
     """Return whether a bound has no number that may be quoted."""
     return one["value"] is None or one["status"] == "refused"
 
@@ -229,14 +229,14 @@ def _reliability(said: Array, came: Array, bins: int = 10) -> tuple[Array, Array
 
 
 def claims_section(
-    subject: Subject, test: Answers | None, X_test: PointsLike, found: Validated | None
+    subject: Subject, test: Predictions | None, X_test: PointsLike, found: Validation | None
 ) -> Section:
     """Say what may be claimed of the model for rows that nobody has seen."""
     section = Section("What may be claimed", "claims")
     solution = getattr(subject.machine, "solution_", None)
     if solution is not None and not solution.converged:
         return section.warn("Nothing may be claimed of a fit that has not converged.")
-    if subject.n <= CLAIMED and not hasattr(subject.machine, "members_"):
+    if subject.n <= MAX_ROWS_MEASURED and not hasattr(subject.machine, "members_"):
         kept = (X_test, test.y) if test is not None else ()
         said = capacity_report(subject.model, subject.X, subject.y, *kept, cv=None)
         section.lead(said.sentence())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 
@@ -61,7 +60,7 @@ def size(count: float) -> str:
     return f"{count:.0f} bytes"
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """Return a setting with four digits of its numbers, on one line.
 
     Examples
@@ -79,7 +78,7 @@ def short(value: Any) -> str:
     return f"{value:.4g}"
 
 
-def first_sentence(found: Any) -> str:
+def first_sentence(found: object) -> str:
     """Return the first sentence of the documentation of an object's class.
 
     Examples

@@ -175,11 +175,11 @@ def kernel_from_power_spectrum(
         return FromSpectrum((omega, power))
     if not tail > 1.0:
         raise ValueError(f"tail must exceed 1 for a finite variance, got {tail}.")
-    return FromSpectrum(_WithTail(omega, power, float(tail)), breaks=tuple(omega))
+    return FromSpectrum(_TailedDensity(omega, power, float(tail)), breaks=tuple(omega))
 
 
 @dataclass(frozen=True, eq=False)
-class _WithTail:
+class _TailedDensity:
     """A table of a density, continued by a power."""
 
     omega: Array

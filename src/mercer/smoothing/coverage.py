@@ -295,7 +295,7 @@ def coverage_of(
     low: ArrayLike,
     high: ArrayLike,
     level: float,
-    groups: Sequence[Any] | ArrayLike | None = None,
+    groups: Sequence[object] | ArrayLike | None = None,
 ) -> CoverageReport:
     r"""Report coverage, width and score of intervals on observations, overall and in groups.
 

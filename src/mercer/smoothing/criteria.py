@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mercer._params import Params
 from mercer._typing import Array, TargetsLike
@@ -57,7 +57,7 @@ class Criterion(Params, ABC):
         """
         return self
 
-    def curve(self, spectral: Spectral, y: TargetsLike, C: Any) -> Array:
+    def curve(self, spectral: Spectral, y: TargetsLike, C: ArrayLike) -> Array:
         """Return the criterion for several weights of the loss.
 
         Parameters
@@ -167,7 +167,7 @@ class LeaveOneOut(Criterion):
         f = fit.y - fit.left_out_one / fit.root[:, None]
         return _losses(self.loss, fit.y, f, fit.weights)[0]
 
-    def curve(self, spectral: Spectral, y: TargetsLike, C: Any) -> Array:
+    def curve(self, spectral: Spectral, y: TargetsLike, C: ArrayLike) -> Array:
         Y, s = np.asarray(y, dtype=np.float64).reshape(spectral.n, -1), spectral.weights
         live = s > 0
         left = spectral.leave_one_out(Y, np.ravel(C))[:, live]

@@ -24,11 +24,11 @@ __all__ = ["DifferogramBins", "DifferogramCloud", "DifferogramFit"]
 # Pairs that are looked at, at most.
 MAX_PAIRS = 2_000_000
 # Steps of reweighting, and the relative change at which they end.
-STEPS, CHANGE = 100, 1e-8
+MAX_STEPS, MIN_CHANGE = 100, 1e-8
 # No pair weighs more than if the curve there were this share of its mean.
-FLOOR = 1e-6
+MIN_LEVEL_SHARE = 1e-6
 # Widths of the saturating curve that are tried, in units of the mean squared distance.
-WIDTHS = np.geomspace(1e-3, 1e1, 41)
+TRIED_WIDTHS = np.geomspace(1e-3, 1e1, 41)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,19 +250,19 @@ class DifferogramCloud:
             return DifferogramFit(model, np.zeros(size), unit, flat, flat, 0, 0.0)
         width, coef = unit, np.eye(size)[0] * level
         w, n_iter = np.ones_like(self.halves), 0
-        for n_iter in range(1, STEPS + 1):
+        for n_iter in range(1, MAX_STEPS + 1):
             before = coef
             if model == "gaussian" and n_iter <= 3:
                 # The width settles with the first weights; then it is one more linear problem.
                 tried = [
                     (_fit(_columns(self.squares / (unit * t), model, size), w, self.halves), t)
-                    for t in WIDTHS
+                    for t in TRIED_WIDTHS
                 ]
                 width = unit * min(tried, key=lambda pair: pair[0][1])[1]
             columns = _columns(self.squares / width, model, size)
             coef, _ = _fit(columns, w, self.halves)
-            w = 1.0 / np.maximum(columns @ coef, FLOOR * level)
-            if n_iter > 3 and np.abs(coef - before).max() <= CHANGE * np.abs(coef).max():
+            w = 1.0 / np.maximum(columns @ coef, MIN_LEVEL_SHARE * level)
+            if n_iter > 3 and np.abs(coef - before).max() <= MIN_CHANGE * np.abs(coef).max():
                 break
         functional = _functional(columns, w, coef)
         std = jackknife(self.first, self.second, self.halves, functional, self.n)

@@ -19,7 +19,7 @@ from mercer.smoothing.fit import Fit
 __all__ = ["Spectral"]
 
 # Negative eigenvalues up to this share of the largest are rounding.
-ROUNDING = 1e-8
+ROUNDING_SHARE = 1e-8
 # Memory for coefficients of several C at once.
 CHUNK_BYTES = 2**26
 
@@ -82,7 +82,7 @@ class Spectral:
         values, vectors = eigh(M)
         del off.matrix
         values, self.vectors = values[off.rank :], vectors[:, off.rank :]
-        if len(values) and values[0] < -ROUNDING * max(values[-1], below):
+        if len(values) and values[0] < -ROUNDING_SHARE * max(values[-1], below):
             raise ValueError(
                 "K is not positive semidefinite off the columns of B (smallest eigenvalue "
                 f"{values[0]:.3g}): use a positive definite kernel, or add the null space that a "

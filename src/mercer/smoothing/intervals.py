@@ -24,7 +24,7 @@ __all__ = ["METHODS", "Predictive", "order_statistics"]
 
 
 # Resampled fits at a time: a few arrays of this many columns.
-PIECE = 256
+MAX_RESAMPLES_AT_ONCE = 256
 
 METHODS = {
     "observation": ("conformal", "local", "jackknife+", "bayes", "bootstrap"),
@@ -301,8 +301,8 @@ class Predictive:
             return np.asarray(np.sqrt(squares @ z2 + (bias + new) * scale))
 
         roots = np.empty((m, n_resamples))
-        for first in range(0, n_resamples, PIECE):
-            b = min(PIECE, n_resamples - first)
+        for first in range(0, n_resamples, MAX_RESAMPLES_AT_ONCE):
+            b = min(MAX_RESAMPLES_AT_ONCE, n_resamples - first)
             if wild:
                 e = unit[:, None] * rng.choice([-1.0, 1.0], size=(n, b))
             else:

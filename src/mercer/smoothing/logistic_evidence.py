@@ -25,13 +25,13 @@ __all__ = ["LogisticEvidence"]
 
 
 # Prior variance of the log odds of the classes: a constant of three either way is usual.
-CONSTANT = 10.0
+OFFSET_VARIANCE = 10.0
 # Newton's steps; it is a convex problem with a bounded third derivative, and takes half a dozen.
-STEPS = 50
+MAX_NEWTON_STEPS = 50
 # Decrease of the functional, per sample, by the last step; the next one would be its square.
-ENOUGH = 1e-11
+MIN_DECREASE = 1e-11
 # Curvatures are not smaller: a sample whose class is certain has no say, but is not infinite.
-LEAST = 1e-10
+MIN_CURVATURE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +95,13 @@ class LogisticEvidence:
 
     def value(self, K: ArrayLike) -> float:
         """Return minus the log evidence of a kernel matrix, per sample."""
-        K = np.asarray(K, dtype=np.float64) + CONSTANT
+        K = np.asarray(K, dtype=np.float64) + OFFSET_VARIANCE
         modes = [self._mode(K, k) for k in range(self.Y.shape[1])]
         return sum(mode.value + 0.5 * mode.log_det for mode in modes) / len(self.Y)
 
     def gradient(self, K: ArrayLike) -> tuple[float, Array]:
         """Return the same with its derivative by the kernel matrix, a symmetric (n, n) array."""
-        K = np.asarray(K, dtype=np.float64) + CONSTANT
+        K = np.asarray(K, dtype=np.float64) + OFFSET_VARIANCE
         value, G = 0.0, np.zeros_like(K)
         for k in range(self.Y.shape[1]):
             mode = self._mode(K, k)
@@ -129,10 +129,10 @@ class LogisticEvidence:
         y, s, n = self.Y[:, k], self.weights, len(self.Y)
         f = self._starts[:, k]
         a, value = np.zeros(n), np.inf
-        for _ in range(STEPS):
+        for _ in range(MAX_NEWTON_STEPS):
             p = expit(f)
             W = s * p * (1.0 - p)
-            root = np.sqrt(np.maximum(W, LEAST))
+            root = np.sqrt(np.maximum(W, MIN_CURVATURE))
             M = K * root[:, None]
             M *= root
             M[np.diag_indices(n)] += 1.0
@@ -150,7 +150,7 @@ class LogisticEvidence:
                 if moved <= value + 1e-12 * abs(moved) or step < 1e-6 or value == np.inf:
                     break
                 step *= 0.5
-            done = abs(value - moved) <= ENOUGH * n
+            done = abs(value - moved) <= MIN_DECREASE * n
             a, f, value = coefficients, values, moved
             if done:
                 break

@@ -22,11 +22,11 @@ from mercer.smoothing.widths import search_width
 __all__ = ["NoiseVariance", "noise_variance", "smoother_noise"]
 
 # A local and a global answer that differ by more than this share contradict each other.
-DISAGREE = 0.5
+MAX_DISAGREEMENT = 0.5
 # Rows that a model is fitted to, at most.
-MODEL_ROWS = 1000
+MAX_MODEL_ROWS = 1000
 # Neighbours whose mean differences are extrapolated to distance zero.
-NEIGHBOURS = 10
+N_NEIGHBOURS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class NoiseVariance:
     method: str
     """How it was found."""
 
-    details: dict[str, Any] = field(default_factory=dict, repr=False)
+    details: dict[str, object] = field(default_factory=dict, repr=False)
     """What the method leaves beside it: the cloud and its fit, a bandwidth, a model."""
 
     def __float__(self) -> float:
@@ -153,7 +153,8 @@ def smoother_noise(y: ArrayLike, S: ArrayLike) -> float:
     return float(np.sum((R @ y) ** 2) / trace)
 
 
-Estimate = tuple[float, float, dict[str, Any]]
+Estimate = tuple[float, float, dict[str, object]]
+Weigh = Callable[[Array, Array], sparse.dia_array]
 
 
 def _differogram(
@@ -175,8 +176,8 @@ def _differogram(
         near = DifferogramCloud.of(X, y, neighbours=k, max_pairs=max_pairs)
     fit = near.fit(degree, model)
     if isinstance(neighbourhood, float) and neighbourhood == 1.0:
-        local = DifferogramCloud.of(X, y, neighbours=NEIGHBOURS).fit().nugget
-        if abs(local - fit.nugget) > DISAGREE * max(local, fit.nugget):
+        local = DifferogramCloud.of(X, y, neighbours=N_NEIGHBOURS).fit().nugget
+        if abs(local - fit.nugget) > MAX_DISAGREEMENT * max(local, fit.nugget):
             warnings.warn(
                 f"Close pairs speak of the noise variance {local:.3g}, all pairs of "
                 f"{fit.nugget:.3g}: the function is not as simple as the curve through all of "
@@ -218,7 +219,7 @@ def _kernel_pairs(tree: Any, h: float) -> tuple[Any, Any, Array]:
     return first, second, np.maximum(1.0 - squares / h**2, 0.0)
 
 
-def _left_out(tree: Any, y: Array, h: float) -> float:
+def _left_out(tree: cKDTree, y: Array, h: float) -> float:
     """Return the mean squared error of the kernel average of the others."""
     first, second, weight = _kernel_pairs(tree, h)
     both, other = np.concatenate([first, second]), np.concatenate([second, first])
@@ -230,7 +231,7 @@ def _left_out(tree: Any, y: Array, h: float) -> float:
     )
 
 
-def _neighbours(X: Array, y: Array, neighbours_: int = NEIGHBOURS) -> Estimate:
+def _neighbours(X: Array, y: Array, neighbours_: int = N_NEIGHBOURS) -> Estimate:
     rows, near, distances = neighbours(in_units(X), neighbours_)
     m, k = near.shape
     halves = 0.5 * np.square(y[rows][:, None] - y[near])
@@ -254,13 +255,13 @@ def _gasser(X: Array, y: Array) -> Estimate:
     return _differences(X, y, _from_lines, "gasser")
 
 
-def _first_differences(x: Array, variance: Array) -> Any:
+def _first_differences(x: Array, variance: Array) -> sparse.dia_array:
     n = len(x)
     size = 1.0 / np.sqrt(variance[1:] + variance[:-1])
     return sparse.diags_array([-size, size], offsets=[0, 1], shape=(n - 1, n))
 
 
-def _from_lines(x: Array, variance: Array) -> Any:
+def _from_lines(x: Array, variance: Array) -> sparse.dia_array:
     n = len(x)
     a = (x[2:] - x[1:-1]) / (x[2:] - x[:-2])
     b = 1.0 - a
@@ -268,7 +269,7 @@ def _from_lines(x: Array, variance: Array) -> Any:
     return sparse.diags_array([a * size, -size, b * size], offsets=[0, 1, 2], shape=(n - 2, n))
 
 
-def _differences(X: Array, y: Array, weigh: Callable[..., Any], name: str) -> Estimate:
+def _differences(X: Array, y: Array, weigh: Weigh, name: str) -> Estimate:
     r"""Return the mean of squared differences, each with the variance of the noise.
 
     With the averages :math:`\bar y` of repetitions the differences are :math:`D \bar y` and the
@@ -288,7 +289,7 @@ def _differences(X: Array, y: Array, weigh: Callable[..., Any], name: str) -> Es
     if len(x) >= least:
         D = weigh(x, 1.0 / count)
         between = float(np.sum((D @ mean) ** 2))
-        pattern = D @ sparse.diags_array(1.0 / count) @ D.T
+        pattern = sparse.csr_array(D @ sparse.diags_array(1.0 / count) @ D.T)
     elif not degrees:
         raise ValueError(f"{name!r} needs at least {least} different points.")
     terms = pattern.shape[0] + degrees
@@ -297,7 +298,7 @@ def _differences(X: Array, y: Array, weigh: Callable[..., Any], name: str) -> Es
     return value, value * spread, {"repetitions": degrees}
 
 
-def _model(X: Array, y: Array, max_rows: int = MODEL_ROWS) -> Estimate:
+def _model(X: Array, y: Array, max_rows: int = MAX_MODEL_ROWS) -> Estimate:
     rows = some_rows(len(y), max_rows)
     points, targets = in_units(X)[rows], y[rows]
     guess = search_width(points, targets)
@@ -315,7 +316,7 @@ METHODS: dict[str, Callable[..., Estimate]] = {
     "rice": _rice,
     "gasser": _gasser,
     "mueller": _mueller,
-    "neighbours": lambda X, y, neighbours=NEIGHBOURS: _neighbours(X, y, neighbours),
+    "neighbours": lambda X, y, neighbours=N_NEIGHBOURS: _neighbours(X, y, neighbours),
     "model": _model,
 }
 """Ways to estimate the noise: a value, its standard deviation, and details."""

@@ -24,9 +24,9 @@ __all__ = [
 Index = NDArray[np.intp]
 
 # Trees find neighbours in a few features; in many they compare all, so that rows are fewer.
-TREE_FEATURES, TREE_ROWS = 15, 4000
+TREE_FEATURES, WIDE_ROWS = 15, 4000
 # Features of sparse rows that are given a scale each.
-WIDEST = 10_000_000
+MAX_SCALES = 10_000_000
 
 
 class Pairs(NamedTuple):
@@ -74,9 +74,9 @@ def feature_scales(X: PointsLike, weights: Array | None = None) -> Array:
     >>> feature_scales(np.array([[1.0, 5.0], [3.0, 5.0]]))
     array([1., 1.])
     """
-    if hasattr(X, "multiply") and X.shape[1] > WIDEST:
+    if hasattr(X, "multiply") and X.shape[1] > MAX_SCALES:
         raise ValueError(
-            f"a standard deviation for each of {X.shape[1]:,} features is more than {WIDEST:,} "
+            f"a standard deviation for each of {X.shape[1]:,} features is more than {MAX_SCALES:,} "
             "numbers: use standardize=False, select features, or hash them into fewer "
             "(FeatureHasher(n_features=2**20))."
         )
@@ -126,7 +126,7 @@ def squared_distances(X: Array, first: Index, second: Index) -> Array:
 
 def neighbours(X: Array, k: int) -> tuple[Index, Index, Array]:
     """Return rows, their k nearest others and the distances, (m,), (m, k), (m, k)."""
-    rows = np.arange(len(X)) if X.shape[1] <= TREE_FEATURES else some_rows(len(X), TREE_ROWS)
+    rows = np.arange(len(X)) if X.shape[1] <= TREE_FEATURES else some_rows(len(X), WIDE_ROWS)
     k = min(k, len(rows) - 1)
     if k < 1:
         raise ValueError("Neighbours need at least two points.")

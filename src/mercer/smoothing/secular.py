@@ -23,7 +23,7 @@ from mercer._typing import Array
 from mercer.smoothing.eigendecomposition import Spectral
 
 __all__ = [
-    "Averaged",
+    "AveragedMachine",
     "Ivanov",
     "Morozov",
     "WeightRule",
@@ -36,7 +36,7 @@ __all__ = [
 
 EPS = float(np.finfo(np.float64).eps)
 # Steps of a bracket in log C, and of Newton's method in it; bisection alone needs about 60.
-STEP = np.log(100.0)
+BRACKET_STEP = np.log(100.0)
 MAX_STEPS = 200
 
 
@@ -194,7 +194,7 @@ def ivanov(spectral: Spectral, y: ArrayLike, norm: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Averaged:
+class AveragedMachine:
     """The mean of machines, one expansion."""
 
     C: Array
@@ -218,7 +218,7 @@ def average(
     *,
     width: float = 2.0,
     n_machines: int = 21,
-) -> Averaged:
+) -> AveragedMachine:
     r"""Return the mean of the machines of an uncertain variance of the noise.
 
     .. math:: \bar f = \sum_k p_k f_{C(v_k)}, \qquad p_k \propto
@@ -260,7 +260,7 @@ def average(
     parts = [spectral.coefficients(y, float(one)) for one in C]
     a = sum(w * part[0] for w, part in zip(weights, parts, strict=True))
     b = sum(w * part[1] for w, part in zip(weights, parts, strict=True))
-    return Averaged(C, weights, np.asarray(a), np.asarray(b))
+    return AveragedMachine(C, weights, np.asarray(a), np.asarray(b))
 
 
 class WeightRule(Params, ABC):
@@ -409,7 +409,7 @@ def _root(g: Callable[[float], tuple[float, float]], start: float, last: float) 
     """
     low, high = min(start, last), last
     while g(low)[0] < 0:
-        low, high = low - STEP, low
+        low, high = low - BRACKET_STEP, low
     x = low
     for _ in range(MAX_STEPS):
         value, slope = g(x)

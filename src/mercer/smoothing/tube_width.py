@@ -20,6 +20,7 @@ with the largest efficiency where the smallest is printed, the factor of the Gau
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,21 +42,21 @@ __all__ = [
 ]
 
 
-NAMES = {"gaussian": 2.0, "laplace": 1.0}
+NAMED_POWERS = {"gaussian": 2.0, "laplace": 1.0}
 """Named densities of variance one, by the power in their exponent."""
 
 # The widest tube that is considered leaves this share outside: fewer samples do not tell where the
 # walls are. It matters only for noise with sharp ends.
-LEAST = 0.01
+MIN_OUTSIDE = 0.01
 # Half of the 95 per cent quantile of chi-squared with one degree of freedom: so much more likely
 # another power must be than a Gaussian to be preferred.
 EVIDENCE = 1.92
 
 
-class _Logged:
+class _LogDensity:
     """A log-density in the place of a loss."""
 
-    def __init__(self, log: Any) -> None:
+    def __init__(self, log: Callable[[Array], Array]) -> None:
         self.log = log
 
     def value(self, y: Array, f: Array) -> Array:
@@ -66,12 +67,12 @@ class _Logged:
         return np.asarray((self.value(y, f + h) - self.value(y, f - h)) / (2.0 * h))
 
 
-def _density(noise: Any) -> Any:
+def _density(noise: object) -> Any:
     """Return the density that is meant, of variance one if it is a name or a power."""
     if isinstance(noise, str):
-        if noise not in NAMES:
-            raise ValueError(f"noise must be one of {list(NAMES)}, a power, or a density.")
-        noise = NAMES[noise]
+        if noise not in NAMED_POWERS:
+            raise ValueError(f"noise must be one of {list(NAMED_POWERS)}, a power, or a density.")
+        noise = NAMED_POWERS[noise]
     if np.isscalar(noise):
         power = float(noise)  # type: ignore[arg-type]
         if not power >= 1.0:
@@ -81,7 +82,7 @@ def _density(noise: Any) -> Any:
     if isinstance(noise, Loss):
         return density_from_loss(noise)
     if not hasattr(noise, "pdf") and callable(noise):
-        return NoiseDensity(_Logged(noise))
+        return NoiseDensity(_LogDensity(noise))
     return noise
 
 
@@ -111,7 +112,7 @@ def _walls(density: Any, epsilon: Array, places: tuple[float, float, float]) -> 
     return np.asarray(G), np.asarray(density.pdf(a + epsilon) + density.pdf(a - epsilon))
 
 
-def tube_variance(noise: Any, epsilon: float) -> float:
+def tube_variance(noise: object, epsilon: float) -> float:
     r"""Return n times the variance of the location that a tube finds in n observations.
 
     .. math:: G / Q^2, \qquad Q = \varphi(a + \epsilon) + \varphi(a - \epsilon), \quad
@@ -137,7 +138,7 @@ def tube_variance(noise: Any, epsilon: float) -> float:
     return float(G[0] / Q[0] ** 2) if Q[0] > 0 else np.inf
 
 
-def tube_efficiency(noise: Any, epsilon: float) -> float:
+def tube_efficiency(noise: object, epsilon: float) -> float:
     r"""Return how well the tube uses the data, compared with the best estimate there is.
 
     Parameters
@@ -204,7 +205,7 @@ def _information(density: Any) -> float:
 def _best(density: Any) -> tuple[float, float]:
     """Return width and share outside of the tube of least variance."""
     spread = _spread(density)
-    widest = 0.5 * float(density.ppf(1.0 - 0.5 * LEAST) - density.ppf(0.5 * LEAST))
+    widest = 0.5 * float(density.ppf(1.0 - 0.5 * MIN_OUTSIDE) - density.ppf(0.5 * MIN_OUTSIDE))
     low, high, places = 0.0, widest, _places(density)
 
     def cost(t: Array) -> tuple[Array, Array]:
@@ -225,14 +226,14 @@ def _best(density: Any) -> tuple[float, float]:
     if best > widest - 1e-6 * spread:
         warnings.warn(
             "The wider the tube the better for noise with such sharp ends, which tell more than "
-            f"any sum of losses; it leaves {100 * LEAST:g} per cent of the samples outside.",
+            f"any sum of losses; it leaves {100 * MIN_OUTSIDE:g} per cent of the samples outside.",
             UserWarning,
             stacklevel=3,
         )
     return best, share
 
 
-def optimal_epsilon(noise: Any = "gaussian", sigma: float = 1.0) -> float:
+def optimal_epsilon(noise: object = "gaussian", sigma: float = 1.0) -> float:
     r"""Return the half-width of the tube that is most efficient, :math:`\epsilon = \tau \sigma`.
 
     Parameters
@@ -260,7 +261,7 @@ def optimal_epsilon(noise: Any = "gaussian", sigma: float = 1.0) -> float:
     return _best(_density(noise))[0] * sigma
 
 
-def optimal_nu(noise: Any = "gaussian") -> float:
+def optimal_nu(noise: object = "gaussian") -> float:
     r"""Return the share of errors outside the most efficient tube, whatever the noise's scale.
 
     Parameters

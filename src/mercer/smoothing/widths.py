@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 
 from mercer._typing import Array
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Kernel
 from mercer.kernels.named import median_distance
 from mercer.losses.base import Loss
 from mercer.smoothing.eigendecomposition import Spectral
@@ -20,13 +20,13 @@ from mercer.smoothing.pairs import neighbours, some_rows
 __all__ = ["Guess", "guess_C", "guess_width", "search_width"]
 
 # Weights of the squared loss that are tried, in units of one over the kernel's mean variance.
-WEIGHTS = 10.0 ** np.arange(-3.0, 5.01, 0.25)
+TRIED_WEIGHTS = 10.0 ** np.arange(-3.0, 5.01, 0.25)
 # Widths that are tried, in units of the median distance.
-WIDTHS = 2.0 ** np.arange(-2.0, 2.01)
+TRIED_WIDTHS = 2.0 ** np.arange(-2.0, 2.01)
 # Errors this little larger than the least are as good, and a smaller C is the safer.
-AS_GOOD = 1.005
+MAX_ERROR_RATIO = 1.005
 # Rows that distances and least-squares machines are taken of, at most.
-ROWS = 500
+MAX_ROWS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def guess_C(
     live = s > 0
     share = (s / np.sum(s))[live]
     unit = float(np.mean(spectral.values)) if len(spectral.values) else 0.0
-    Cs = WEIGHTS / (unit or 1.0) if Cs is None else np.asarray(Cs, dtype=float)
+    Cs = TRIED_WEIGHTS / (unit or 1.0) if Cs is None else np.asarray(Cs, dtype=float)
     left = spectral.leave_one_out(targets, Cs).reshape(len(Cs), spectral.n, -1)[:, live]
     Y = targets.reshape(spectral.n, -1)[live]
     # A sample without which a free function is lost predicts nothing, whatever C is.
@@ -160,7 +160,7 @@ def guess_C(
             "magnitudes near one (TransformedTargetRegressor), or give C as a number."
         )
     errors = np.where(np.isfinite(errors), errors, np.inf)
-    k = int(np.flatnonzero(errors <= AS_GOOD * errors.min())[0])
+    k = int(np.flatnonzero(errors <= MAX_ERROR_RATIO * errors.min())[0])
     C = float(Cs[k])
     residuals = spectral.residuals(targets, C).reshape(spectral.n, -1)
     # 1 - S has the eigenvalues 1 / (1 + C sigma) off the free columns; its square is Q.
@@ -171,7 +171,7 @@ def guess_C(
     return Guess(C, left[k], Y, s[index], index, noise, float(errors[k]))
 
 
-def guess_width(X: ArrayLike, method: str = "median", max_rows: int = ROWS) -> float:
+def guess_width(X: ArrayLike, method: str = "median", max_rows: int = MAX_ROWS) -> float:
     r"""Return a length scale to start from.
 
     Parameters
@@ -222,10 +222,10 @@ def search_width(
     y: ArrayLike,
     *,
     weights: ArrayLike | None = None,
-    kernel: Callable[[float], Any] = Gaussian,
+    kernel: Callable[[float], Kernel] = Gaussian,
     start: float | None = None,
     cost: Callable[[Array, Array], Array] = squared_error,
-    max_rows: int = ROWS,
+    max_rows: int = MAX_ROWS,
 ) -> Guess:
     """Choose width and C together, by leaving one out of a least-squares machine.
 
@@ -267,7 +267,7 @@ def search_width(
     middle = guess_width(points) if start is None else start
     ones = np.ones((len(rows), 1))
     guesses = []
-    for width in middle * WIDTHS:
+    for width in middle * TRIED_WIDTHS:
         K = np.asarray(kernel(float(width))(points), dtype=float)
         guess = guess_C(K, targets, ones, some, cost=cost)
         guesses.append((guess.error, float(width), guess))

@@ -39,7 +39,7 @@ def test_the_curve_is_that_of_the_ball():
 def test_many_rows_are_covered_by_bounds_above_the_exact_lower_ones(monkeypatch):
     kernel = Gaussian(1.0)
     exact = class_covering(kernel, X, 4.0)
-    monkeypatch.setattr(report_module, "WHOLE", 100)
+    monkeypatch.setattr(report_module, "MAX_ROWS_DECOMPOSED", 100)
     held = class_covering(kernel, X, 4.0)
     monkeypatch.setattr(report_module, "HELD", 100)
     streamed = class_covering(kernel, X, 4.0)

@@ -10,9 +10,9 @@ from sklearn.base import is_classifier
 
 from mercer._typing import PointsLike, TargetsLike
 from mercer.claims.audit import audit
-from mercer.claims.ladder import POINT, known_without
+from mercer.claims.ladder import STOPPED, known_without
 from mercer.claims.record import Bound
-from mercer.claims.sizes import WHOLE, ClassSize, machine_size
+from mercer.claims.sizes import MAX_ROWS_DECOMPOSED, ClassSize, machine_size
 from mercer.claims.traces import chosen, innermost
 from mercer.claims.weights import weights_of
 from mercer.gram.make import make
@@ -141,7 +141,7 @@ def covering_report(
         paid = {"settings"} if np.isfinite(found.n_settings) else set()
         bound = covering_bound(margins, delta=delta / max(found.n_settings if paid else 1.0, 1.0))
         bound = replace(bound, trivial=known_without(y, None))
-        bound = found.judge(bound, "training", free=POINT | paid)
+        bound = found.judge(bound, "training", free=STOPPED | paid)
     return CoveringReport(
         size=size,
         covering=covering,
@@ -206,7 +206,7 @@ def class_covering(kernel: Kernel, X: PointsLike, norm: float) -> Covering:
     (36.5, 'truncation, measured')
     """
     n = X.shape[0]
-    if n <= WHOLE:
+    if n <= MAX_ROWS_DECOMPOSED:
         return KernelBall.from_gram(np.asarray(kernel(X), dtype=float), norm=norm)
     if n <= HELD:
         K = make(kernel, X, kind="tiled", cache_bytes=CACHE)

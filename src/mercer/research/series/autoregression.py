@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,8 @@ from mercer.kernels.points import Array
 from mercer.series.spectrum import as_series
 
 
-class Lagged(NamedTuple):
-    """Lagged values of a series and the values that they predict."""
+class LagTable(NamedTuple):
+    """LagTable values of a series and the values that they predict."""
 
     X: Array
     """``(n, q)``: the values at each delay, in the order of the delays."""
@@ -33,7 +33,7 @@ def lag_matrix(
     *,
     horizon: int = 1,
     exogenous: ArrayLike | None = None,
-) -> Lagged:
+) -> LagTable:
     r"""Return delayed values of a series as features, for any machine of the library.
 
     The target :math:`y_{t+h}` has the features :math:`y_t, y_{t-1}, \dots, y_{t-q+1}`, and those
@@ -51,7 +51,7 @@ def lag_matrix(
 
     Returns
     -------
-    Lagged
+    LagTable
         With fields ``X``, ``y`` and ``positions``.
 
     Examples
@@ -79,7 +79,7 @@ def lag_matrix(
     if not len(index):
         raise ValueError(f"A series of {len(y)} values is too short for these lags and horizon.")
     now = index - horizon
-    return Lagged(np.column_stack([c[now - d] for c in columns for d in delays]), y[index], index)
+    return LagTable(np.column_stack([c[now - d] for c in columns for d in delays]), y[index], index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,12 +305,14 @@ class BlockedSplit:
     gap: int = 0
     one_sided: bool = True
 
-    def get_n_splits(self, X: PointsLike = None, y: TargetsLike = None, groups: Any = None) -> int:
+    def get_n_splits(
+        self, X: PointsLike = None, y: TargetsLike = None, groups: object = None
+    ) -> int:
         """Return the number of splits."""
         return self.n_splits
 
     def split(
-        self, X: PointsLike, y: TargetsLike = None, groups: Any = None
+        self, X: PointsLike, y: TargetsLike = None, groups: object = None
     ) -> Iterator[tuple[Array, Array]]:
         """Yield the positions of training and test samples.
 
