@@ -30,21 +30,27 @@ y = X[:, 0] * X[:, 1] > 0
 compiled = Names()
 with event.install_listener("numba:compile", compiled):
     SVC(gamma=0.25).fit(X, y)
-print(sum(name.startswith("mercer") for name in compiled.names))
+ours = [name for name in compiled.names if name.startswith("mercer")]
+print(sum(name.endswith("_numba") for name in ours), len(ours))
 """
 
 
-def compiled(rows: int, folder: str) -> int:
-    """Count what the first fit of a fresh process compiles, which keeps it in a folder."""
+def compiled(rows: int, folder: str) -> tuple[int, int]:
+    """Count loops that the first fit of a fresh process compiles, kept in a folder, and all else.
+
+    All else are formulas of the certificate, which NumPy evaluates elsewhere: some 50 milliseconds
+    each.
+    """
     command = [sys.executable, "-c", COUNT, str(rows)]
     environment = os.environ | {"NUMBA_CACHE_DIR": folder}
     run = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    return int(run.stdout)
+    loops, everything = map(int, run.stdout.split())
+    return loops, everything
 
 
 # The smaller sample is solved over kernel values in float64, with its certificate compiled too.
 # The larger one is solved in float32 and certified in float64, which takes more functions.
-@pytest.mark.parametrize(("rows", "most"), [(300, 7), (2000, 10)])
+@pytest.mark.parametrize(("rows", "most"), [(300, 6), (2000, 10)])
 def test_a_first_fit_compiles_little_and_only_once(rows, most, tmp_path):
-    assert 0 < compiled(rows, str(tmp_path)) <= most
-    assert compiled(rows, str(tmp_path)) == 0
+    assert 0 < compiled(rows, str(tmp_path))[0] <= most
+    assert compiled(rows, str(tmp_path)) == (0, 0)

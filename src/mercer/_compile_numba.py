@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from numba import config, njit
 from numba.core import event
 from numba.extending import intrinsic
 
-__all__ = ["instruction", "njit"]
+__all__ = ["compile_formula", "instruction", "njit"]
 
 NOTICE = (
     "mercer: compiling loops for this machine, a few seconds once "
@@ -41,6 +42,22 @@ def instruction(plain: Callable[..., Any]) -> Callable[..., Any]:
     and can be stepped through, the plain function is called instead.
     """
     return (lambda generator: plain) if config.DISABLE_JIT else intrinsic
+
+
+@instruction(lambda condition, yes, no: yes if condition else no)
+def _choose(context: Any, condition: Any, yes: Any, no: Any) -> Any:
+    """Choose between two numbers, as :func:`mercer.losses.fenchel_young.choose` does of arrays."""
+    return yes(condition, yes, no), lambda _, builder, signature, given: builder.select(*given)
+
+
+def compile_formula(formula: FunctionType, **options: Any) -> Callable[..., Any]:
+    """Compile a formula that is written for arrays for the numbers of a loop.
+
+    Both compute by the same lines then; ``choose`` is ``numpy.where`` in one of them. It is kept on
+    disk as a part of the loop that calls it, whose file is to be touched where a formula changes.
+    """
+    names = {**formula.__globals__, "choose": _choose}
+    return njit(**options)(FunctionType(formula.__code__, names, formula.__name__))
 
 
 event.register("numba:compile", Notice())

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mercer._typing import Array
+from mercer.losses.fenchel_young import Mask, conjugate_slopes, loss_value, violation
 
 __all__ = ["SLACK", "Array", "Conjugate", "DualTerms", "WeightedLosses"]
-
-Mask = NDArray[np.bool_]
 
 # A slope a / c recovered from a = c * bound may leave the box by rounding; this relative slack is
 # far below any solver tolerance and far above the few units in the last place of a division.
@@ -197,15 +195,14 @@ class DualTerms(WeightedLosses):
 
     def value(self, f: Array) -> Array:
         r"""Evaluate :math:`c_i l(y_i, f_i) = \sup_a -a f_i - g_i(a)`, on either side of zero."""
-        up = _peak(-f - self.p_pos, self.q_pos, self.upper)
-        return up + _peak(f + self.p_neg, self.q_neg, -self.lower)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return loss_value(f, *self._parabolas, self.lower, self.upper)
 
     def conjugate(self, a: Array) -> Array:
         lowest, _, _, highest = self._ends
         inside = (a >= lowest) & (a <= highest) & np.isfinite(a)
-        a = np.where(inside, a, 0.0)
-        p, q = self._parabola(a > 0)
-        return np.where(inside, a * (p + 0.5 * q * a), np.inf)
+        value, _, _ = conjugate_slopes(np.where(inside, a, 0.0), *self._parabolas)
+        return np.where(inside, value, np.inf)
 
     def interval(self, a: Array) -> tuple[Array, Array]:
         """Return the smallest and largest decision values that go with coefficients in the box.
@@ -222,17 +219,14 @@ class DualTerms(WeightedLosses):
         """
         lowest, _, _, highest = self._ends
         left, right, at_low, at_high = self._slopes(a)
-        below = np.where(at_low, 0.0, left + f)
-        above = np.where(at_high, 0.0, -f - right)
         outside = (a < lowest) | (a > highest)
-        return np.where(outside, np.inf, np.maximum(np.maximum(below, above), 0.0))
+        return np.where(outside, np.inf, violation(f, left, right, at_low, at_high))
 
     def _slopes(self, a: Array) -> tuple[Array, Array, Mask, Mask]:
         """Return the one-sided derivatives, and which coefficients are at an end of the box."""
         _, low, high, _ = self._ends
-        p, q = self._parabola(a > 0)
-        left = p + q * a
-        return left, np.where(a == 0, self.p_pos, left), a <= low, a >= high
+        _, left, right = conjugate_slopes(a, *self._parabolas)
+        return left, right, a <= low, a >= high
 
     @cached_property
     def _ends(self) -> tuple[Array, Array, Array, Array]:
@@ -240,15 +234,7 @@ class DualTerms(WeightedLosses):
         below, above = SLACK * np.abs(_finite(self.lower)), SLACK * np.abs(_finite(self.upper))
         return self.lower - below, self.lower + below, self.upper - above, self.upper + above
 
-    def _parabola(self, positive: Mask) -> tuple[Array, Array]:
-        """Return the slope at zero and the curvature of the parabola on a side."""
-        p = np.where(positive, self.p_pos, self.p_neg)
-        return p, np.where(positive, self.q_pos, self.q_neg)
-
-
-def _peak(e: Array, q: Array, bound: Array) -> Array:
-    r"""Return the largest :math:`e t - \tfrac12 q t^2` over :math:`0 \le t \le` ``bound``."""
-    e = np.maximum(e, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):  # no curvature, perhaps no bound either
-        t = np.minimum(e / q, bound)
-        return np.where(e > 0, t * (e - np.where(q > 0, 0.5 * q * t, 0.0)), 0.0)
+    @property
+    def _parabolas(self) -> tuple[Array, Array, Array, Array]:
+        """Slopes at zero and curvatures of the two parabolas."""
+        return self.p_pos, self.p_neg, self.q_pos, self.q_neg

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.losses.base import Loss, WeightedLosses
+from mercer.losses.fenchel_young import young_gap
 
-__all__ = ["Certificate", "RegularizedRisk"]
+__all__ = ["Certificate", "RegularizedRisk", "coefficient_size"]
 
 
 @dataclass(frozen=True)
@@ -168,13 +169,13 @@ class RegularizedRisk:
             ends, doubt = [f - error, f + error], 0.5 * float(np.abs(a) @ error)
         values = [self.terms.value(end) for end in ends]
         # Summed sample by sample, so that the gap does not suffer from the size of the two values.
-        gaps = [value + conjugate + a * end for value, end in zip(values, ends, strict=True)]
+        gaps = [young_gap(value, conjugate, a, f) for value, f in zip(values, ends, strict=True)]
         loss = float(_largest(values).sum())
         violations = [self.terms.violation(a, end) for end in ends]
         return Certificate(
             primal=quadratic + doubt + loss + float(self.d @ b),
             dual=-(quadratic + doubt + float(conjugate.sum())),
-            gap=float(np.maximum(_largest(gaps), 0.0).sum()),
+            gap=float(_largest(gaps).sum()),
             violation=float(_largest(violations).max(initial=0.0)),
             residual=self.residual(a),
             f=f,
@@ -191,16 +192,11 @@ class RegularizedRisk:
             return np.asarray((a != 0) | ~(np.max(ends, axis=0) + self.terms.conjugate(a) <= 0.0))
 
     def residual(self, a: Array) -> float:
-        """Return the largest entry of ``|B'a - d|`` relative to the scale of its terms.
-
-        Coefficients below a millionth of the weights count as such (of the coefficient that makes
-        a target, where weights are larger): what is left of them when the optimum is zero is
-        rounding, and so is their sum.
-        """
+        """Return the largest entry of ``|B'a - d|`` relative to the scale of its terms."""
         if not self.q:
             return 0.0
         largest = max(float(np.max(np.abs(a), initial=0.0)), self._unit)
-        size = np.maximum(np.abs(a), 1e-6 * np.minimum(self.c, largest))
+        size = coefficient_size(a, self.c, largest)
         scale = np.abs(self.B).T @ size + np.abs(self.d)
         error = np.abs(self.B.T @ a - self.d)
         return float(np.max(np.divide(error, scale, out=np.zeros_like(error), where=scale > 0)))
@@ -232,6 +228,16 @@ class RegularizedRisk:
         return RegularizedRisk(
             self.loss.take(index), K, self.y[index], self.c[index], self.B[index], self.d
         )
+
+
+def coefficient_size(a: Array, c: Array, unit: float) -> Array:
+    """Return magnitudes of coefficients, beside which a residual is small or large.
+
+    Coefficients below a millionth of the weights count as such (of the coefficient that makes a
+    target, where weights are larger): what is left of them when the optimum is zero is rounding,
+    and so is their sum. Compiled for batches of small problems too.
+    """
+    return np.maximum(np.abs(a), 1e-6 * np.minimum(c, unit))
 
 
 def _largest(arrays: list[Array]) -> Array:

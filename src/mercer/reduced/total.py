@@ -30,10 +30,10 @@ from mercer.reduced.newton import Minimum
 from mercer.reduced.oracle import Evaluation
 from mercer.reduced.problem import Problem
 from mercer.solvers import SMO, ConjugateGradient, Newton, Solver
-from mercer.solvers.certify import RESIDUAL, snap_to_box
+from mercer.solvers.certify import snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
-from mercer.solvers.status import Status
+from mercer.solvers.status import RESIDUAL, Status
 
 __all__ = ["Total", "total_gap"]
 

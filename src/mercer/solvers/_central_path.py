@@ -30,8 +30,9 @@ from mercer.problems.box_qp import BoxProgram
 from mercer.problems.reductions import Back, Reduction
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers.base import Answer
-from mercer.solvers.certify import RESIDUAL, snap_to_box
+from mercer.solvers.certify import snap_to_box
 from mercer.solvers.monitor import Monitor
+from mercer.solvers.status import RESIDUAL
 
 __all__ = ["TINY", "Point", "Search", "System", "follow"]
 

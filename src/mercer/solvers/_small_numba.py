@@ -8,10 +8,24 @@ the pair steps: that is less to compile.
 
 import numpy as np
 
-from mercer._compile_numba import njit
+from mercer._compile_numba import compile_formula, njit
+from mercer.losses import fenchel_young
+from mercer.problems import risk
+from mercer.solvers import status
 from mercer.solvers._smo_numba import BARE, pair_loop
+from mercer.solvers.rounding import APART, NEGLIGIBLE
+from mercer.solvers.status import LOOSE
 
 __all__ = ["measure_parts", "solve_parts", "start_parts"]
+
+# The certificate of larger problems is made of the same lines, which NumPy evaluates.
+conjugate_slopes = compile_formula(fenchel_young.conjugate_slopes, **BARE)
+loss_value = compile_formula(fenchel_young.loss_value, **BARE)
+violation_of = compile_formula(fenchel_young.violation, **BARE)
+young_gap = compile_formula(fenchel_young.young_gap, **BARE)
+coefficient_size = compile_formula(risk.coefficient_size, **BARE)
+is_met = compile_formula(status.is_met, **BARE)
+relative_gap = compile_formula(status.relative_gap, **BARE)
 
 
 @njit(cache=True, **BARE)
@@ -149,27 +163,14 @@ def start_parts(ends, cuts, d, terms, a):
 
 
 @njit(cache=True, **BARE)
-def _peak(e, q, bound):
-    """Return the largest ``e t - q t^2 / 2`` over t between zero and a bound."""
-    if not e > 0.0:
-        return 0.0
-    if not q > 0.0:
-        return e * bound
-    t = min(e / q, bound)
-    return t * (e - 0.5 * q * t)
-
-
-@njit(cache=True, **BARE)
-def measure_parts(ends, cuts, d, terms, c, tols, limits, peak, a, f, b, intervals, values):
+def measure_parts(ends, cuts, d, terms, c, tols, largest, a, f, b, intervals, values):
     """Write intercepts, the intervals they may lie in, and the certificate of each problem.
 
     Products with K are in ``f`` before, decision values after. Row k of ``values`` is: penalty,
     losses, gap, objective, dual value, violation, residual, coefficients inside their box and on
     its ends, weights, and a verdict: 0 for a tolerance that is not met, 1 next to a gap that is not
-    small, 2 otherwise. ``limits`` are those of the residual and of the gap, absolute and relative;
-    then the rounding of decision values and the part of targets by which they may be off, both
-    relative. Where rounding can make a gap that is not small the verdict is 0. ``peak`` is the
-    largest kernel value.
+    small, 2 otherwise. Where rounding can make a gap that is not small the verdict is 0.
+    ``largest`` is the largest kernel value.
     """
     one = np.uint64(1)
     for k in range(np.uint64(d.shape[0])):
@@ -184,14 +185,14 @@ def measure_parts(ends, cuts, d, terms, c, tols, limits, peak, a, f, b, interval
             steep = row[7] - row[4]
             slopes += steep if steep < np.inf else abs(v)
             bends += c[s] if steep == np.inf else 0.0
-        unit = max(reach, target / peak if peak > 0.0 else np.inf)
+        unit = max(reach, target / largest if largest > 0.0 else np.inf)
         for g in range(np.uint64(d.shape[1])):
             first, last = ends[k] + cuts[k, g], ends[k] + cuts[k, g + one]
             bottom, top, total, inside, unique = -np.inf, np.inf, 0.0, 0.0, False
             for s in range(first, last):
                 v, row = a[s], terms[s]
-                left = row[1] + row[3] * v if v > 0.0 else row[0] + row[2] * v
-                low, high = -f[s] - (row[1] if v == 0.0 else left), -f[s] - left
+                _, left, right = conjugate_slopes(v, row[1], row[0], row[3], row[2])
+                low, high = -f[s] - right, -f[s] - left
                 penalty += 0.5 * v * f[s]
                 if v < row[7]:
                     bottom = max(bottom, low)
@@ -213,22 +214,15 @@ def measure_parts(ends, cuts, d, terms, c, tols, limits, peak, a, f, b, interval
             sums, size = 0.0, abs(d[k, g])
             for s in range(first, last):
                 v, row, value = a[s], terms[s], f[s] + beta
-                p, q = (row[1], row[3]) if v > 0.0 else (row[0], row[2])
-                left = p + q * v
-                right = row[1] if v == 0.0 else left
-                loss = _peak(-value - row[1], row[3], row[7]) + _peak(
-                    value + row[0], row[2], -row[4]
-                )
-                conjugate = v * (p + 0.5 * q * v)
+                conjugate, left, right = conjugate_slopes(v, row[1], row[0], row[3], row[2])
+                loss = loss_value(value, row[1], row[0], row[3], row[2], row[4], row[7])
                 losses += loss
                 conjugates += conjugate
-                gap += max(loss + conjugate + v * value, 0.0)
-                if v > row[4]:
-                    violation = max(violation, left + value)
-                if v < row[7]:
-                    violation = max(violation, -value - right)
+                gap += young_gap(loss, conjugate, v, value)
+                off = violation_of(value, left, right, v <= row[4], v >= row[7])
+                violation = max(violation, off)
                 sums += v
-                size += max(abs(v), 1e-6 * min(c[s], unit))
+                size += coefficient_size(v, c[s], unit)
                 target = max(target, abs(value))
                 weights += c[s]
                 n_bound += 1.0 if v != 0.0 else 0.0
@@ -236,16 +230,15 @@ def measure_parts(ends, cuts, d, terms, c, tols, limits, peak, a, f, b, interval
             residual = max(residual, abs(sums - d[k, g]) / (size if size > 0.0 else 1.0))
             cost += d[k, g] * beta
             n_free += inside
-        row = values[k]
-        row[0], row[1], row[2] = penalty, losses, gap
-        row[3], row[4] = penalty + losses + cost, -(penalty + conjugates)
+        row, primal, dual = values[k], penalty + losses + cost, -(penalty + conjugates)
+        row[0], row[1], row[2], row[3], row[4] = penalty, losses, gap, primal, dual
         row[5], row[6] = violation, residual
         row[7], row[8], row[9] = n_free, n_bound - n_free, weights
-        close = abs(row[3]) < np.inf and violation <= tols[k] and residual <= limits[0]
-        scale = max(abs(row[3]), abs(row[4]))
-        small = gap <= limits[1] or gap <= limits[2] * scale
-        delta = limits[3] * max(target, peak * np.sqrt(squares))
+        # Decision values that are off by rounding, and what that can do to objective and gap.
+        delta = APART * max(target, largest * np.sqrt(squares))
         doubt = delta * (slopes + 0.5 * delta * bends)
-        proof = (limits[4] * target) ** 2
-        sure = doubt <= limits[2] * scale or 2.0 * peak * doubt <= proof
+        proof = (NEGLIGIBLE * target) ** 2
+        sure = doubt <= LOOSE * max(abs(primal), abs(dual)) or 2.0 * largest * doubt <= proof
+        close = abs(primal) < np.inf and is_met(violation, residual, tols[k])
+        small = relative_gap(primal, dual, gap) <= LOOSE
         row[10] = 0.0 if not (close and sure) else 2.0 if small else 1.0

@@ -21,16 +21,13 @@ from mercer.solvers.rounding import (
     worst_of_rounding,
 )
 from mercer.solvers.solution import Solution, Terms
-from mercer.solvers.status import LOOSE, Status, check
+from mercer.solvers.status import LOOSE, Status, check, is_met
 
 __all__ = ["believed", "certify", "count_support", "sharper", "snap_to_box", "status_of"]
 
 # The one support-vector threshold: a coefficient smaller than this fraction of its box (of the
 # largest coefficient where the box is wider) is zero, one as close to the box is on it.
 SUPPORT = 1e-12
-
-# The equality rows hold to rounding at an answer: sums of n terms, none of them large.
-RESIDUAL = 1e-9
 
 # How often the tolerance is lowered where it is met next to a gap that is not small. That may take
 # so many times the iterations so far, and as many of n numbers each as a tenth of a second does:
@@ -191,7 +188,7 @@ def snap_to_box(risk: RegularizedRisk, a: Array) -> Array:
 
 def status_of(certificate: Certificate, monitor: Monitor, tol: float) -> Status:
     """Believe the certificate first, then the monitor."""
-    if certificate.violation <= tol and certificate.residual <= RESIDUAL:
+    if is_met(certificate.violation, certificate.residual, tol):
         return Status.CONVERGED
     return monitor.status or Status.STALLED
 

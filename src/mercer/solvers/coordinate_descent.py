@@ -30,9 +30,10 @@ from mercer.losses.base import DualTerms
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._over_factor import without_factor
 from mercer.solvers.base import Answer, Solver
-from mercer.solvers.certify import RESIDUAL, snap_to_box
+from mercer.solvers.certify import snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
+from mercer.solvers.status import is_met
 
 sweep = lazily("mercer.solvers._coordinate_numba", "sweep")
 
@@ -105,7 +106,7 @@ class CoordinateDescent(Solver):
             over = self._descend(state, tol, monitor)
             a = snap_to_box(risk, state.a)
             c = risk.certificate(a, state.beta)
-            if over or (c.violation <= self.tol and c.residual <= RESIDUAL):
+            if over or is_met(c.violation, c.residual, self.tol):
                 break
             tol *= SHARPER
             state.again(a)

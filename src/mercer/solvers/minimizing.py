@@ -13,12 +13,12 @@ import numpy as np
 from mercer.problems.copied_samples import fold, unfold
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import Answer, Solver
-from mercer.solvers.certify import EXTRA, NUMBERS, RESIDUAL, ROUNDS, certify, count_support, sharper
+from mercer.solvers.certify import EXTRA, NUMBERS, ROUNDS, certify, count_support, sharper
 from mercer.solvers.monitor import Monitor, Progress
 from mercer.solvers.rounding import APART, ROUND, rounding_of
 from mercer.solvers.small import RiskBatch, minimize_batch, minimize_small
 from mercer.solvers.solution import Solution
-from mercer.solvers.status import LOOSE, ConvergenceWarning, Status
+from mercer.solvers.status import LOOSE, ConvergenceWarning, Status, is_met
 
 __all__ = ["Watch", "alike", "minimize", "minimize_all", "minimize_together"]
 
@@ -267,7 +267,7 @@ def _tighten(
         except (FloatingPointError, np.linalg.LinAlgError):
             break  # floating point goes no further
         monitor.follow(rest, solution.n_iter)
-        met = found.violation <= chosen.tol and found.residual <= RESIDUAL
+        met = is_met(found.violation, found.residual, chosen.tol)
         better = met and found.gap < solution.gap
         kept = replace(found, status=Status.CONVERGED) if better else solution
         solution = replace(

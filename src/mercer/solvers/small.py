@@ -29,12 +29,11 @@ from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._pairs import pack
 from mercer.solvers.auto import ENOUGH, FEW, STIFF, Auto, by_factor, decomposition
 from mercer.solvers.base import Solver
-from mercer.solvers.certify import RESIDUAL, ROUNDS, SUPPORT, sharper
+from mercer.solvers.certify import ROUNDS, SUPPORT, sharper
 from mercer.solvers.monitor import Progress
-from mercer.solvers.rounding import APART, NEGLIGIBLE
 from mercer.solvers.smo import EXACT, SMO
 from mercer.solvers.solution import Solution, Terms
-from mercer.solvers.status import LOOSE, TINY, Status
+from mercer.solvers.status import Status
 
 measure_parts, solve_parts, start_parts = lazily(
     "mercer.solvers._small_numba", "measure_parts", "solve_parts", "start_parts"
@@ -163,9 +162,8 @@ class SolutionBatch(Sequence[Solution]):
     def measure(self, tol: Array) -> NDArray[np.bool_]:
         """Set intercepts and certificates; return which problems have a gap that is not small.
 
-        Products with K are in ``f`` before, decision values after. The formulas are those of
-        :func:`~mercer.problems.intercept.centre_intercepts` and
-        :meth:`~mercer.problems.RegularizedRisk.certificate`.
+        Products with K are in ``f`` before, decision values after. The formulas are those lines
+        that :meth:`~mercer.problems.RegularizedRisk.certificate` evaluates, compiled.
         """
         parts = self.parts
         measure_parts(
@@ -175,7 +173,6 @@ class SolutionBatch(Sequence[Solution]):
             self.packed,
             parts.c,
             tol,
-            (RESIDUAL, TINY, LOOSE, APART, NEGLIGIBLE),
             self.peak,
             self.a,
             self.f,

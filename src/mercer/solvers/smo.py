@@ -26,9 +26,10 @@ from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._multipliers import Multipliers, kept
 from mercer.solvers._pairs import pack, pair_steps, slopes, survey
 from mercer.solvers.base import Answer, Solver
-from mercer.solvers.certify import RESIDUAL, believed, snap_to_box
+from mercer.solvers.certify import believed, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
+from mercer.solvers.status import is_met
 
 __all__ = ["SMO"]
 
@@ -188,7 +189,7 @@ class SMO(Solver):
                     state.snap_to_box(risk, store)
                     # What restores the rows exactly may have been needed where it was, and where
                     # fewer coefficients are free than there are rows nothing restores them.
-                    solved = state.survey()[2] <= self.tol and risk.residual(state.a) <= RESIDUAL
+                    solved = is_met(state.survey()[2], risk.residual(state.a), self.tol)
                     if stop or solved or least <= LEAST * self.tol:
                         monitor.evaluations += store.evaluations
                         return state.answer()

@@ -6,7 +6,7 @@ import enum
 
 import numpy as np
 
-__all__ = ["LOOSE", "ROUNDING", "ConvergenceWarning", "Status", "check", "relative_gap"]
+__all__ = ["LOOSE", "ROUNDING", "ConvergenceWarning", "Status", "check", "is_met", "relative_gap"]
 
 # The largest relative gap of a fit that counts as converged. Solvers stop at a violation of tol in
 # units of the decision function, so that the gap is at most tol sum |a|; for the hinge loss
@@ -20,6 +20,9 @@ ROUNDING = 1e-12
 
 # Below the smallest normal number a quotient has no digits.
 TINY = float(np.finfo(np.float64).tiny)
+
+# The equality rows hold to rounding at an answer: sums of n terms, none of them large.
+RESIDUAL = 1e-9
 
 
 class ConvergenceWarning(UserWarning):
@@ -40,6 +43,11 @@ class Status(enum.Enum):
     def __reduce__(self) -> tuple[type[Status], tuple[str]]:
         # By its value, which formats that do not trust `object.__reduce_ex__` can write too.
         return Status, (self.value,)
+
+
+def is_met(violation: float, residual: float, tol: float) -> bool:
+    """Answer whether optimality conditions hold to a tolerance, and the equality rows."""
+    return violation <= tol and residual <= RESIDUAL
 
 
 def relative_gap(objective: float, dual: float, gap: float) -> float:

@@ -1,0 +1,62 @@
+r"""The Fenchel-Young inequality of one sample whose conjugate is two parabolas, written once.
+
+.. math:: c\,l(y, f) + g(a) + a f \ge 0, \qquad g(a) = p^\pm a + \tfrac12 q^\pm a^2
+
+NumPy evaluates these lines for the arrays of :class:`~mercer.losses.base.DualTerms`, and Numba
+compiles the same lines for numbers, where small problems are certified in one call. That is why a
+choice is made by :func:`choose`, of which the compiled loops have their own form.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer._typing import Array
+
+__all__ = ["Mask", "choose", "conjugate_slopes", "loss_value", "violation", "young_gap"]
+
+Mask = NDArray[np.bool_]
+
+
+def choose(condition: Mask, yes: Array | float, no: Array | float) -> Array:
+    """Return entries of one array where a condition holds, of another elsewhere."""
+    return np.where(condition, yes, no)
+
+
+def loss_value(
+    f: Array, p_pos: Array, p_neg: Array, q_pos: Array, q_neg: Array, lower: Array, upper: Array
+) -> Array:
+    r"""Evaluate :math:`c\,l(y, f) = \sup_a -a f - g(a)`.
+
+    Because the conjugate is convex, coefficients of one sign at most improve on zero; with these
+    signs it is the largest :math:`e t - \tfrac12 q t^2` over t between zero and a bound.
+    """
+    positive = -f > p_pos
+    e = choose(positive, -f - p_pos, f + p_neg)
+    q = choose(positive, q_pos, q_neg)
+    e = choose(e > 0.0, e, 0.0)
+    t = np.minimum(e / q, choose(positive, upper, -lower))  # perhaps neither curvature nor bound
+    return choose(e > 0.0, t * (e - choose(q > 0.0, 0.5 * q * t, 0.0)), 0.0)
+
+
+def conjugate_slopes(
+    a: Array, p_pos: Array, p_neg: Array, q_pos: Array, q_neg: Array
+) -> tuple[Array, Array, Array]:
+    """Evaluate the conjugate and its left and right derivative, which differ at zero."""
+    positive = a > 0.0
+    p, q = choose(positive, p_pos, p_neg), choose(positive, q_pos, q_neg)
+    left = p + q * a
+    return a * (p + 0.5 * q * a), left, choose(a == 0.0, p_pos, left)
+
+
+def violation(f: Array, left: Array, right: Array, at_low: Mask, at_high: Mask) -> Array:
+    """Return how far ``-f`` is from the derivatives; at a bound, on one side of them only."""
+    below = choose(at_low, 0.0, left + f)
+    above = choose(at_high, 0.0, -f - right)
+    return np.maximum(np.maximum(below, above), 0.0)
+
+
+def young_gap(value: Array, conjugate: Array, a: Array, f: Array) -> Array:
+    """Return the gap of the inequality, which rounding must not make negative."""
+    return np.maximum(value + conjugate + a * f, 0.0)
