@@ -66,7 +66,7 @@ FORMULAS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "Expectile": lambda loss, r, o: (
         loss.expectile * o.pos(r) ** 2 / 2 + (1 - loss.expectile) * o.pos(-r) ** 2 / 2
     ),
-    "Polynomial": lambda loss, r, o: o.pos(o.abs(r) - loss.epsilon) ** loss.power / loss.power,
+    "PolynomialLoss": lambda loss, r, o: o.pos(o.abs(r) - loss.epsilon) ** loss.power / loss.power,
     "PiecewisePolynomial": lambda loss, r, o: o.straightened(
         o.pos(o.abs(r) - loss.epsilon), loss.sigma, loss.power
     ),

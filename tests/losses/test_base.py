@@ -23,7 +23,7 @@ from mercer.losses import (
     MarginLoss,
     PiecewisePolynomial,
     Pinball,
-    Polynomial,
+    PolynomialLoss,
     QuadraticDualLoss,
     ResidualLoss,
     Several,
@@ -178,7 +178,7 @@ PER_SAMPLE = [
     (Hinge, "margin", [0.0, 0.5, 1.0, 2.0]),
     (HuberHinge, "delta", [0.1, 0.5, 1.0, 2.0]),
     (PiecewisePolynomial, "sigma", [0.1, 0.5, 1.0, 2.0]),
-    (Polynomial, "epsilon", [0.0, 0.1, 0.5, 1.0]),
+    (PolynomialLoss, "epsilon", [0.0, 0.1, 0.5, 1.0]),
 ]
 per_sample = pytest.mark.parametrize(
     ("cls", "name", "values"), PER_SAMPLE, ids=lambda x: getattr(x, "__name__", None)

@@ -16,7 +16,7 @@ from mercer.losses import (
     Hinge,
     LogCosh,
     Logistic,
-    Polynomial,
+    PolynomialLoss,
     Squared,
 )
 from mercer.problems import RegularizedRisk
@@ -45,7 +45,7 @@ TWINS = [
     (Custom(lambda r: r**2 / 2, lambda r: r, lambda r: np.ones_like(r)), Squared()),
     (Custom(np.abs, np.sign), Absolute()),
     (Custom(lambda r: np.maximum(np.abs(r) - 0.3, 0), tube_slope), EpsilonInsensitive(0.3)),
-    (Custom(lambda r: np.abs(r) ** 3 / 3, lambda r: r * np.abs(r)), Polynomial(3.0)),
+    (Custom(lambda r: np.abs(r) ** 3 / 3, lambda r: r * np.abs(r)), PolynomialLoss(3.0)),
     (Custom(softplus, sigmoid_slope, of="margin"), Logistic()),
     (
         Custom(lambda m: np.maximum(1 - m, 0), lambda m: np.where(m < 1, -1.0, 0.0), of="margin"),

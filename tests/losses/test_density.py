@@ -14,7 +14,7 @@ from mercer.losses import (
     LogCosh,
     PiecewisePolynomial,
     Pinball,
-    Polynomial,
+    PolynomialLoss,
     Squared,
     density_from_loss,
     loss_from_density,
@@ -34,8 +34,8 @@ NORMALIZERS = [
     (Absolute(), 2.0),
     (Squared(), np.sqrt(2 * np.pi)),
     (PiecewisePolynomial(2.0, sigma=0.6), huber_mass(0.6)),
-    (Polynomial(3.0), 2 * special.gamma(1 / 3) / 3 ** (1 - 1 / 3)),
-    (Polynomial(1.5), 2 * special.gamma(1 / 1.5) / 1.5 ** (1 - 1 / 1.5)),
+    (PolynomialLoss(3.0), 2 * special.gamma(1 / 3) / 3 ** (1 - 1 / 3)),
+    (PolynomialLoss(1.5), 2 * special.gamma(1 / 1.5) / 1.5 ** (1 - 1 / 1.5)),
     (Pinball(0.3), 1 / 0.3 + 1 / 0.7),
     (Expectile(0.8), np.sqrt(np.pi / 2) * (1 / np.sqrt(0.8) + 1 / np.sqrt(0.2))),
     # The integral of 1 / cosh is pi.
@@ -77,8 +77,8 @@ def test_it_is_read_like_a_distribution():
     [
         (stats.norm(), Squared()),
         (stats.laplace(), Absolute()),
-        (stats.gennorm(1.5, scale=1.5 ** (1 / 1.5)), Polynomial(1.5)),
-        (stats.gennorm(3.0, scale=3.0 ** (1 / 3.0)), Polynomial(3.0)),
+        (stats.gennorm(1.5, scale=1.5 ** (1 / 1.5)), PolynomialLoss(1.5)),
+        (stats.gennorm(3.0, scale=3.0 ** (1 / 3.0)), PolynomialLoss(3.0)),
         (stats.hypsecant(), LogCosh(1.0)),
     ],
 )

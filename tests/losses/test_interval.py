@@ -12,7 +12,7 @@ from mercer.losses import (
     LogCosh,
     Logistic,
     Pinball,
-    Polynomial,
+    PolynomialLoss,
     QuadraticDualLoss,
     Squared,
 )
@@ -144,7 +144,7 @@ def test_samples_take_their_intervals_along():
 
 def test_kinds():
     assert isinstance(within(Squared(), 0.0, np.inf), QuadraticDualLoss)
-    assert not isinstance(within(Polynomial(1.5), 0.0, np.inf), QuadraticDualLoss)
+    assert not isinstance(within(PolynomialLoss(1.5), 0.0, np.inf), QuadraticDualLoss)
     assert within(Squared(), 0.0, np.inf).smooth
     assert not within(Squared(), 0.0, np.inf).quadratic
 

@@ -9,7 +9,7 @@ from mercer.losses import (
     EpsilonInsensitive,
     Huber,
     PiecewisePolynomial,
-    Polynomial,
+    PolynomialLoss,
     Squared,
     SquaredEpsilonInsensitive,
 )
@@ -29,7 +29,7 @@ def test_value_is_the_printed_formula(power):
     y = np.full_like(R, Y)
     for epsilon in (0.0, 0.3):
         np.testing.assert_allclose(
-            Polynomial(power, epsilon).value(y, y - R),
+            PolynomialLoss(power, epsilon).value(y, y - R),
             np.maximum(np.abs(R) - epsilon, 0.0) ** power / power,
             rtol=1e-13,
             atol=1e-15,
@@ -46,7 +46,7 @@ def test_value_is_the_printed_formula(power):
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])
 def test_conjugate_is_the_supremum(power, epsilon):
     y = np.array(Y)
-    for loss in (Polynomial(power, epsilon), PiecewisePolynomial(power, 0.8, epsilon)):
+    for loss in (PolynomialLoss(power, epsilon), PiecewisePolynomial(power, 0.8, epsilon)):
         bound = min(loss.slopes(y)[1], 1.2)
         # The slope 1.2 is reached at an excess of 1.2^20 = 38 for the smallest power.
         for v in np.linspace(-0.99 * bound, 0.99 * bound, 9):
@@ -83,14 +83,14 @@ def test_conjugate_is_infinite_outside():
     loss, y = PiecewisePolynomial(3.0, 0.8), np.full(4, Y)
     v = np.array([1.0 + 1e-13, -1.0 - 1e-13, 1.001, -np.inf])
     np.testing.assert_array_equal(np.isfinite(loss.conjugate(y, v)), [True, True, False, False])
-    assert Polynomial(3.0).conjugate(np.array(0.0), np.array(np.inf)) == np.inf
+    assert PolynomialLoss(3.0).conjugate(np.array(0.0), np.array(np.inf)) == np.inf
 
 
 def test_table_identities():
     y = np.zeros_like(R)
     pairs = [
-        (Polynomial(2.0), Squared(), 1.0),
-        (Polynomial(2.0, 0.3), SquaredEpsilonInsensitive(0.3), 1.0),
+        (PolynomialLoss(2.0), Squared(), 1.0),
+        (PolynomialLoss(2.0, 0.3), SquaredEpsilonInsensitive(0.3), 1.0),
         (PiecewisePolynomial(2.0, 0.7), Huber(0.7), 1 / 0.7),
     ]
     for power, parabola, scale in pairs:
@@ -109,7 +109,7 @@ def test_table_identities():
     # p -> 1: xi^p differs from xi by (p - 1) xi log xi, at most 3 log 3 + 3 times p - 1 here.
     p = 1 + 1e-6
     for epsilon, limit in ((0.0, Absolute()), (0.3, EpsilonInsensitive(0.3))):
-        for loss in (Polynomial(p, epsilon), PiecewisePolynomial(p, 0.7, epsilon)):
+        for loss in (PolynomialLoss(p, epsilon), PiecewisePolynomial(p, 0.7, epsilon)):
             np.testing.assert_allclose(
                 loss.value(y, R), limit.value(y, R), atol=(p - 1) * (3 * np.log(3) + 3)
             )
@@ -129,22 +129,22 @@ def test_violation_is_measured_in_the_decision_value_below_two(power):
 
 @pytest.mark.parametrize("power", [2.0, 3.0])
 def test_violation_is_measured_in_the_slope_from_two_on(power):
-    loss, y = Polynomial(power), np.zeros(3)
+    loss, y = PolynomialLoss(power), np.zeros(3)
     f, v = np.array([0.5, -2.0, 0.0]), np.array([1.0, 0.0, 0.25])
     slope = np.sign(f) * np.abs(f) ** (power - 1)
     np.testing.assert_allclose(loss.violation(y, f, v), np.abs(v - slope), atol=1e-15)
 
 
 def test_smooth_from_two_on():
-    assert [Polynomial(p).smooth for p in (1.5, 1.999, 2.0, 3.0)] == [False, False, True, True]
+    assert [PolynomialLoss(p).smooth for p in (1.5, 1.999, 2.0, 3.0)] == [False, False, True, True]
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Polynomial(1.0), "power must be finite and exceed 1, got 1.0; use Absolute"),
-        (lambda: Polynomial(np.inf), "power must be finite"),
-        (lambda: Polynomial(2.0, -1.0), "epsilon must be finite and not negative"),
+        (lambda: PolynomialLoss(1.0), "power must be finite and exceed 1, got 1.0; use Absolute"),
+        (lambda: PolynomialLoss(np.inf), "power must be finite"),
+        (lambda: PolynomialLoss(2.0, -1.0), "epsilon must be finite and not negative"),
         (lambda: PiecewisePolynomial(2.0, 0.0), "sigma must be positive and finite, got 0.0"),
     ],
 )

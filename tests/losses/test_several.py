@@ -12,7 +12,7 @@ from mercer.losses import (
     EpsilonInsensitive,
     Huber,
     Pinball,
-    Polynomial,
+    PolynomialLoss,
     Several,
     Squared,
 )
@@ -22,7 +22,7 @@ from mercer.solvers import SMO, Auto, InteriorPoint, minimize
 
 TWO_TUBES = Several([EpsilonInsensitive(0.2), EpsilonInsensitive(0.8)], [1.0, 3.0])
 PRICED = Several([Huber(0.5), EpsilonInsensitive(0.3)], [0.2, 1.0])
-MIXED = Several([Polynomial(3.0), Absolute()], [1.0, 0.5])
+MIXED = Several([PolynomialLoss(3.0), Absolute()], [1.0, 0.5])
 SUMS = [TWO_TUBES, PRICED, MIXED]
 every_sum = pytest.mark.parametrize("loss", SUMS, ids=["two tubes", "priced", "mixed"])
 
@@ -37,7 +37,7 @@ def terms(loss, r):
     costs = {
         EpsilonInsensitive: lambda x: cp.pos(cp.abs(r) - x.epsilon),
         Huber: lambda x: cp.huber(r, x.delta) / 2,
-        Polynomial: lambda x: cp.power(cp.abs(r), x.power) / x.power,
+        PolynomialLoss: lambda x: cp.power(cp.abs(r), x.power) / x.power,
         Absolute: lambda x: cp.abs(r),
     }
     return sum(w * costs[type(x)](x) for x, w in zip(loss.losses, loss.weights, strict=True))

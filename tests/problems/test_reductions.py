@@ -17,7 +17,7 @@ from mercer.losses import (
     Logistic,
     PiecewisePolynomial,
     Pinball,
-    Polynomial,
+    PolynomialLoss,
     QuadraticDualLoss,
     Squared,
     SquaredHinge,
@@ -94,7 +94,7 @@ def test_the_box_qp_is_the_dual(loss):
         (EpsilonInsensitive(0.1), 2),
         (Expectile(0.5), 1),
         (Expectile(0.8), 2),
-        (Polynomial(1.5), 2),
+        (PolynomialLoss(1.5), 2),
         (PiecewisePolynomial(3.0), 2),
     ],
     ids=repr,
@@ -152,7 +152,7 @@ def test_slopes_stay_finite_at_the_ends_of_the_box():
 
 
 def test_corners_are_beyond_the_kink():
-    risk = random_risk(Polynomial(3.0, 0.25), n=N, weights=False)
+    risk = random_risk(PolynomialLoss(3.0, 0.25), n=N, weights=False)
     program = box_program(risk).problem
     np.testing.assert_allclose(program.corner(), 0.25 - program.sign * program.y, rtol=1e-12)
 
@@ -181,7 +181,7 @@ def thin_plate(X):
     return np.where(r2 > 0, 0.5 * r2 * np.log(np.where(r2 > 0, r2, 1.0)), 0.0)
 
 
-@pytest.mark.parametrize("loss", [Absolute(), Polynomial(1.5), Squared()], ids=repr)
+@pytest.mark.parametrize("loss", [Absolute(), PolynomialLoss(1.5), Squared()], ids=repr)
 @pytest.mark.parametrize("seed", range(2))
 def test_projection_changes_the_dual_by_a_constant_and_keeps_the_function(loss, seed):
     """Equal up to a constant on B'a = d, for any d, and b recovered for K itself."""

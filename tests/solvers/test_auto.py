@@ -6,7 +6,15 @@ import pytest
 from mercer._deadline import deadline
 from mercer.gram import Dense, Tiled
 from mercer.kernels import Gaussian
-from mercer.losses import EpsilonInsensitive, Expectile, Hinge, Huber, Logistic, Polynomial, Squared
+from mercer.losses import (
+    EpsilonInsensitive,
+    Expectile,
+    Hinge,
+    Huber,
+    Logistic,
+    PolynomialLoss,
+    Squared,
+)
 from mercer.problems import RegularizedRisk
 from mercer.solvers import SOLVERS, Auto, ConjugateGradient, Direct, minimize
 
@@ -27,7 +35,7 @@ def risk(loss, n=20, q=1):
         (risk(Hinge()), "SMO"),
         (risk(EpsilonInsensitive()), "SMO"),
         (risk(EpsilonInsensitive(), q=2), "SMO"),
-        (risk(Polynomial(1.5)), "InteriorPoint"),
+        (risk(PolynomialLoss(1.5)), "InteriorPoint"),
     ],
 )
 def test_choice(problem, name):

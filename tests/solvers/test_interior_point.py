@@ -18,7 +18,7 @@ from mercer.losses import (
     Expectile,
     Hinge,
     Logistic,
-    Polynomial,
+    PolynomialLoss,
     Squared,
     SquaredHinge,
 )
@@ -104,7 +104,7 @@ def test_any_scale_duplicates_and_a_tiny_class(loss, C):
 
 def test_weights_over_eight_orders_of_magnitude():
     rng = np.random.default_rng(0)
-    for loss in (EpsilonInsensitive(0.1), Hinge(), SquaredHinge(), Logistic(), Polynomial(1.5)):
+    for loss in (EpsilonInsensitive(0.1), Hinge(), SquaredHinge(), Logistic(), PolynomialLoss(1.5)):
         risk = random_risk(loss, Gaussian(1.0), Trend(1), 40, 1)
         c = 10.0 ** rng.uniform(-4, 4, 40)
         risk = RegularizedRisk(loss, risk.K, risk.y, c, risk.B)
@@ -115,7 +115,7 @@ def test_weights_over_eight_orders_of_magnitude():
 @pytest.mark.parametrize("C", [1e-2, 1e3])
 def test_steep_and_flat_powers(power, C):
     """Conjugates z^21 to z^1.2: the tangent at z alone would not find its way."""
-    risk = random_risk(Polynomial(power), n=40, C=C)
+    risk = random_risk(PolynomialLoss(power), n=40, C=C)
     s = minimize(risk, InteriorPoint(tol=1e-6))
     assert s.status is Status.CONVERGED
     assert s.relative_gap <= 1e-8

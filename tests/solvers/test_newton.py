@@ -16,7 +16,7 @@ from mercer.losses import (
     Huber,
     HuberHinge,
     Logistic,
-    Polynomial,
+    PolynomialLoss,
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
@@ -378,7 +378,7 @@ def test_does_not_reach_what_rounding_forbids():
     assert solution.violation <= 1e-12
 
 
-@pytest.mark.parametrize("loss", [Absolute(), Hinge(), Polynomial(1.5)], ids=repr)
+@pytest.mark.parametrize("loss", [Absolute(), Hinge(), PolynomialLoss(1.5)], ids=repr)
 def test_refuses_kinks(loss):
     with pytest.raises(ValueError, match=f"{type(loss).__name__} has a kink or unbounded curv"):
         minimize(random_risk(loss), Newton())

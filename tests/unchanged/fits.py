@@ -247,7 +247,7 @@ LOSSES: dict[str, mercer.losses.Loss] = {
     "huber": mercer.losses.Huber(0.1),
     "log_cosh": mercer.losses.LogCosh(0.2),
     "pinball": mercer.losses.Pinball(0.3),
-    "polynomial": mercer.losses.Polynomial(3.0, 0.1),
+    "polynomial": mercer.losses.PolynomialLoss(3.0, 0.1),
     "piecewise_polynomial": mercer.losses.PiecewisePolynomial(2.5, 0.1),
     "squared_epsilon_insensitive": mercer.losses.SquaredEpsilonInsensitive(0.15),
 }

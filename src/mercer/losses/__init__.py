@@ -6,7 +6,7 @@ from mercer.losses.custom import Custom
 from mercer.losses.density import density_from_loss, loss_from_density
 from mercer.losses.interval import Interval
 from mercer.losses.log_cosh import LogCosh
-from mercer.losses.power import PiecewisePolynomial, Polynomial
+from mercer.losses.power import PiecewisePolynomial, PolynomialLoss
 from mercer.losses.power_hinge import PowerHinge
 from mercer.losses.regression import (
     Absolute,
@@ -35,7 +35,7 @@ __all__ = [
     "MarginLoss",
     "PiecewisePolynomial",
     "Pinball",
-    "Polynomial",
+    "PolynomialLoss",
     "PowerHinge",
     "QuadraticDualLoss",
     "ResidualLoss",

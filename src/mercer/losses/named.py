@@ -15,9 +15,9 @@ __all__ = ["CLASSIFICATION", "REGRESSION", "resolve"]
 
 
 def _names(*modules: ModuleType) -> dict[str, type[Loss]]:
-    """Name every loss that modules export as its class, in lower case with underscores."""
+    """Name losses that modules export as their classes, in lower case with underscores."""
     return {
-        re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): getattr(module, name)
+        re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix("Loss")).lower(): getattr(module, name)
         for module in modules
         for name in module.__all__
     }

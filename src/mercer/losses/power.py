@@ -15,7 +15,7 @@ import numpy as np
 from mercer._typing import Array
 from mercer.losses.base import SLACK, Loss, check_positive, check_width
 
-__all__ = ["PiecewisePolynomial", "Polynomial"]
+__all__ = ["PiecewisePolynomial", "PolynomialLoss"]
 
 
 class PowerLoss(Loss):
@@ -116,7 +116,7 @@ class PowerLoss(Loss):
 
 
 @dataclass(eq=False)
-class Polynomial(PowerLoss):
+class PolynomialLoss(PowerLoss):
     r"""A power of the excess over a tube, :math:`\tfrac1p \max(0, |r| - \epsilon)^p`.
 
     Parameters
@@ -129,8 +129,8 @@ class Polynomial(PowerLoss):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.losses import Polynomial
-    >>> Polynomial(3.0).value(np.array([3.0]), np.array([0.0]))
+    >>> from mercer.losses import PolynomialLoss
+    >>> PolynomialLoss(3.0).value(np.array([3.0]), np.array([0.0]))
     array([9.])
     """
 

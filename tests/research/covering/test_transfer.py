@@ -10,7 +10,7 @@ from mercer.losses import (
     Huber,
     Logistic,
     Pinball,
-    Polynomial,
+    PolynomialLoss,
     Squared,
 )
 from mercer.research.covering import (
@@ -35,7 +35,7 @@ from periodic_gaussian import PeriodicGaussian
         (Pinball(0.2), [-1, 1], 2.0, 0.8),
         (Huber(0.5), [-1, 1], 2.0, 0.5),  # delta |r| far away; the normalized loss divides by it
         (Squared(), [-1, 1], 2.0, 3.0),  # W, the largest residual
-        (Polynomial(3.0), [-1, 1], 2.0, 9.0),  # W to the power p - 1
+        (PolynomialLoss(3.0), [-1, 1], 2.0, 9.0),  # W to the power p - 1
         (Logistic(), [-1, 1], 2.0, 1 / (1 + np.exp(-2))),
     ],
     ids=lambda value: type(value).__name__,
