@@ -50,14 +50,17 @@ def _choose(context: Any, condition: Any, yes: Any, no: Any) -> Any:
     return yes(condition, yes, no), lambda _, builder, signature, given: builder.select(*given)
 
 
-def compile_formula(formula: FunctionType, **options: Any) -> Callable[..., Any]:
+def compile_formula(formula: Callable[..., object], **options: bool | str) -> Callable[..., Any]:
     """Compile a formula that is written for arrays for the numbers of a loop.
 
     Both compute by the same lines then; ``choose`` is ``numpy.where`` in one of them. It is kept on
     disk as a part of the loop that calls it, whose file is to be touched where a formula changes.
     """
+    assert isinstance(formula, FunctionType)
     names = {**formula.__globals__, "choose": _choose}
-    return njit(**options)(FunctionType(formula.__code__, names, formula.__name__))
+    lines = FunctionType(formula.__code__, names, formula.__name__)
+    compiled: Callable[..., Any] = njit(**options)(lines)
+    return compiled
 
 
 event.register("numba:compile", Notice())
