@@ -171,7 +171,7 @@ class AdditiveRegressor(Additive, Outputs):
         best, c = self._best_linear()
         a = np.ravel(self._dual_coef_)
         # Residuals are a / c, and 1 - S has the diagonal Q / c.
-        left = float(np.sum(np.diag(best.inverse) / c))
+        left = float(np.sum(best.diagonal / c))
         square = float(np.sum(np.square(a) / c)) / self._weight()
         return square / left if left > 0 else 0.0
 

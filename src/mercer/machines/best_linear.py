@@ -13,12 +13,11 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.linalg.lapack import dpotri
+from scipy.linalg.lapack import dpotri, dtrtri
 from scipy.optimize import minimize
 
-from mercer._deadline import interruptible
 from mercer._typing import Array
-from mercer.gram.factor import orthonormal
+from mercer.gram.factor import cholesky, orthonormal
 
 __all__ = ["BestLinear", "most_likely"]
 
@@ -55,16 +54,19 @@ class BestLinear:
                 "give more samples or a smaller trend."
             )
         VU = V @ self.U
-        M = V - self.U @ VU.T - VU @ self.U.T + self.U @ (self.U.T @ VU) @ self.U.T
-        self.tau = float(np.mean(np.diag(M))) or 1.0
-        M += self.tau * self.U @ self.U.T
-        try:
-            self.L = interruptible(np.linalg.cholesky, M)
-        except np.linalg.LinAlgError:
+        W = VU - 0.5 * self.U @ (self.U.T @ VU)
+        # PVP = V - UW' - WU', whose trace is needed before the matrix.
+        self.tau = float(np.trace(V) - 2.0 * np.vdot(self.U, W)) / len(V) or 1.0
+        W -= 0.5 * self.tau * self.U
+        both = np.hstack([self.U, W]) @ np.hstack([W, self.U]).T
+        M = np.subtract(V, both, order="C")
+        # Only the lower triangle is the factor; the transpose is contiguous by columns.
+        self.L = M.T
+        if not cholesky(self.L):
             raise ValueError(
                 "the covariance is not positive definite where the trend leaves room: give a "
                 "nugget, remove repeated points, or use another kernel."
-            ) from None
+            )
 
     def _off(self, v: Array) -> Array:
         """Return the part of columns that the trend does not reach."""
@@ -85,12 +87,19 @@ class BestLinear:
         lower = np.tril(dpotri(self.L, lower=1)[0])
         return np.asarray(lower + np.tril(lower, -1).T - self.U @ self.U.T / self.tau)
 
+    @cached_property
+    def diagonal(self) -> Array:
+        """The diagonal of Q, from the inverse of the factor: half of the work of all of Q."""
+        root = dtrtri(self.L, lower=1)[0]
+        q = np.array([column[k:] @ column[k:] for k, column in enumerate(root.T)])
+        return np.asarray(q - np.sum(self.U**2, axis=1) / self.tau)
+
     def left_out(self, y: Array) -> Array:
         r"""Return the errors of observations predicted by the others, :math:`a_i / Q_{ii}`.
 
         They are infinite where an observation determines a function of the trend by itself.
         """
-        q = np.diag(self.inverse)
+        q = self.diagonal
         alone = q * np.diag(self.V) <= ROUNDING
         a = self.coefficients(y)[0]
         return np.asarray((a.T / np.where(alone, 1.0, q) + np.where(alone, np.inf, 0.0)).T)

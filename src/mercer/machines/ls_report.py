@@ -115,7 +115,7 @@ class Report:
         if not isinstance(self.kernel, Kernel):
             return np.asarray(dense(self.kernel(self.X, self.X)), dtype=np.float64)
         kind = self.kind if callable(self.kind) else "dense"
-        return make_gram(self.kernel, self.X, kind=kind).dense().astype(np.float64)
+        return make_gram(self.kernel, self.X, kind=kind).dense().astype(np.float64, copy=False)
 
     @cached_property
     def E(self) -> Array | None:
@@ -140,7 +140,7 @@ class Report:
     def factors(self) -> list[BestLinear]:
         """The factorized problem of every direction; directions of one weight share it."""
         index = np.ix_(self.live, self.live)
-        K, done = self.K[index], {}
+        K, done = self.K[index] if len(self.dead) else self.K, {}
         for share in self.shares:
             if share not in done:
                 V = K.copy()
@@ -197,7 +197,7 @@ class Report:
         """Return the diagonal of the smoother of direction k, (n,)."""
         best = self.factors[k]
         if self.E is None:
-            kept = np.diag(best.inverse) / (self.shares[k] * self.c[self.live])
+            kept = best.diagonal / (self.shares[k] * self.c[self.live])
         else:
             kept = np.einsum("ij,ji->i", self._noise(k, np.eye(len(self.live))), best.inverse)
         out = np.zeros(self.n)
