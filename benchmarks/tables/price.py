@@ -22,11 +22,11 @@ os.environ |= dict.fromkeys(
 
 import numpy as np
 
-HERE = Path(__file__).resolve()
-sys.path[:0] = [str(HERE.parents[2]), str(HERE.parents[2] / "tests")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.tables.sets import Split, split
 
+HERE = Path(__file__).resolve()
 LEARNT = 0.9  # coverage of the intervals
 TEST = 2000
 

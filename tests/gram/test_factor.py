@@ -237,3 +237,18 @@ def test_borders_of_several_right_hand_sides(q, k):
     np.testing.assert_allclose(
         np.concatenate([x, b]), np.linalg.solve(whole, np.concatenate([r, d])), atol=1e-12
     )
+
+
+@pytest.mark.parametrize("n", [1, 5, 64, 65, 300])
+def test_triangles_are_inverted_squared_and_mirrored(n):
+    rng = np.random.default_rng(n)
+    M = rng.normal(size=(n, 2 * n))
+    M = M @ M.T
+    L = np.linalg.cholesky(M)
+    dirty = np.asfortranarray(L + np.triu(rng.normal(size=(n, n)), 1))
+    inverse = factor.triangular_inverse(dirty)
+    np.testing.assert_allclose(inverse @ L, np.eye(n), atol=1e-10)
+    assert not np.any(np.triu(inverse, 1))
+    found = factor.mirrored(factor.squared(inverse))
+    np.testing.assert_allclose(found, np.linalg.inv(M), rtol=1e-8, atol=1e-12)
+    assert found.flags.c_contiguous

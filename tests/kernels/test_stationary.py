@@ -1,6 +1,7 @@
 """Stationary kernels against their formulas, scikit-learn, and their Fourier transforms."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -199,6 +200,25 @@ def test_vectors_and_lengths_of_frequencies_agree():
         np.testing.assert_allclose(
             kernel.spectrum(omega, 3), kernel.spectrum(length, 3), rtol=1e-12
         )
+
+
+@pytest.mark.parametrize("scale", [0.9, SCALES], ids=["tied", "single"])
+@pytest.mark.parametrize("far", [0.0, 1e3], ids=["near", "far"])  # far points: no compiled pass
+@pytest.mark.parametrize(
+    "make", [Gaussian, partial(Matern, nu=1.5), partial(Matern, nu=2.5)], ids=["inf", "3/2", "5/2"]
+)
+def test_compiled_passes_are_the_formulas(make, far, scale):
+    kernel, generator = make(scale), np.random.default_rng(5)
+    P = generator.normal(size=(150, 3))
+    P[:2] += far
+    G = generator.normal(size=(150, 150))
+    G = G + G.T
+    # An absolute error of 1e-12 of a squared distance is one of the value.
+    np.testing.assert_allclose(kernel.symmetric(P), kernel(P, P.copy()), rtol=0, atol=1e-11)
+    expected = np.tensordot(G, kernel.gradient(P)["length_scale"], axes=2)
+    np.testing.assert_allclose(
+        kernel.pullback(P, G)["length_scale"], expected, rtol=1e-9, atol=1e-9 * 150
+    )
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,52 @@ def test_slopes_are_differences(name, problem):
 
 @pytest.mark.parametrize("name", CRITERIA)
 @pytest.mark.parametrize("problem", PROBLEMS)
+def test_slopes_at_a_constant_ratio_are_differences(name, problem):
+    criterion, y = CRITERIA[name]
+    kernel, B, s = PROBLEMS[problem]
+    K = kernel(X)
+    _, G, slope = criterion.gradient(Factored(K, B, s, ratio=7.0), y, at_ratio=True)
+    assert_allclose(G, G.T, atol=1e-14)
+
+    def value(K, ratio):
+        return criterion.value(Factored(K, B, s, ratio=ratio).fit(y))
+
+    def difference(along):
+        # Extrapolated from two steps, so that the error is that of the fourth power of a step.
+        wide, narrow = ((along(h) - along(-h)) / (2 * h) for h in (1e-4, 5e-5))
+        return (4.0 * narrow - wide) / 3.0
+
+    change = RNG.normal(size=(N, N))
+    change = change @ change.T / N
+    by_K = difference(lambda h: value(K + h * change, 7.0))
+    assert_allclose(np.sum(G * change), by_K, rtol=1e-6, atol=1e-8)
+    by_ratio = difference(lambda h: value(K, 7.0 * np.exp(h)))
+    assert_allclose(slope, by_ratio, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_the_evidence_is_that_of_contrasts(problem):
+    kernel, B, s = PROBLEMS[problem]
+    root = np.ones(N) if s is None else np.sqrt(s)
+    M = kernel(X) * np.outer(root, root) + np.eye(N) / 3.0
+    WB = root[:, None] * (np.zeros((N, 0)) if B is None else B)
+    Z = np.linalg.svd(WB, full_matrices=True)[0][:, WB.shape[1] :] if WB.size else np.eye(N)
+    z, V, m = Z.T @ (root[:, None] * Y), Z.T @ M @ Z, Z.shape[1]
+    square = float(np.sum(z * np.linalg.solve(V, z))) / (2 * m)
+    expected = np.log(2 * np.pi * np.e * square) + np.linalg.slogdet(V)[1] / m
+    assert_allclose(Evidence().gradient(Factored(kernel(X), B, s, C=3.0), Y)[0], expected)
+
+
+def test_a_kernel_matrix_is_kept_unless_it_may_be_overwritten():
+    K = Gaussian(1.0)(X)
+    before = K.copy()
+    kept = Factored(K, ONES, WEIGHTS, C=3.0).coefficients(Y)[0]
+    assert_allclose(K, before, rtol=0, atol=0)
+    assert_allclose(Factored(K, ONES, WEIGHTS, C=3.0, overwrite=True).coefficients(Y)[0], kept)
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize("problem", PROBLEMS)
 def test_a_curve_is_its_values(name, problem):
     criterion, y = CRITERIA[name]
     kernel, B, s = PROBLEMS[problem]

@@ -51,7 +51,8 @@ def small_fits() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "SVR", partial(_fit, SVR(), X, y)
     for n in (50, 1500):
         yield f"OneClassSVM, {n} rows", partial(_fit, OneClassSVM(), X[:n], None)
-    yield "tune", partial(tune, LSSVR(Laplacian(np.ones(3))), X[:200], y[:200])
+    for tuned in (Laplacian(np.ones(3)), Matern(np.ones(3), nu=1.5)):
+        yield f"tune, {tuned}", partial(tune, LSSVR(tuned), X[:200], y[:200])
     yield "Local", partial(_fit, LSSVR(approximation=Local(400)), X, y)
 
 

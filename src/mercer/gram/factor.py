@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, get_blas_funcs, solve_triangular
-from scipy.linalg.lapack import dpotrf, spotrf
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dlauum, dpotrf, dtrtri, spotrf
 
 from mercer._typing import Array
 
@@ -26,10 +27,13 @@ __all__ = [
     "by_woodbury",
     "cholesky",
     "lacking",
+    "mirrored",
     "orthonormal",
     "refined",
     "schur",
     "shifted",
+    "squared",
+    "triangular_inverse",
 ]
 
 Solve = Callable[[Array], Array]
@@ -39,6 +43,8 @@ MAX_BYTES = 4e9
 # Side of the blocks of a large factorization: the longest uninterruptible piece is about a second,
 # and a block, 32 MB, is still memory that the next one finds warm.
 PANEL = 2000
+# Side of triangles that LAPACK inverts at once, and of blocks that are written as columns.
+CORNER, BLOCK = 64, 128
 # A jitter of a few times the rounding error of the matrix itself changes nothing that was known.
 JITTERS = (0.0, 1.0, 10.0, 100.0)
 EPS = float(np.finfo(np.float64).eps)
@@ -424,6 +430,71 @@ def cholesky(M: NDArray[np.floating]) -> bool:
                 rows -= M[i : i + step, :j] @ M[j:k, :j].T
             rows[...] = trsm(1.0, block, rows, side=1, lower=1, trans_a=1)
     return True
+
+
+def triangular_inverse(L: Array) -> Array:
+    """Return the inverse of a lower triangular matrix, contiguous by columns and zero above.
+
+    Halves are inverted and the block between them is two products, at twice the speed of LAPACK,
+    whose inverse of a triangle goes through it column by column.
+
+    Parameters
+    ----------
+    L : (n, n) array
+        What is above the diagonal is not read.
+
+    Examples
+    --------
+    >>> triangular_inverse(np.array([[2.0, 9.0], [1.0, 4.0]]))
+    array([[ 0.5  ,  0.   ],
+           [-0.125,  0.25 ]])
+    """
+    out = np.zeros(L.shape, order="F")
+    _invert(L, out)
+    return out
+
+
+def _invert(L: Array, out: Array) -> None:
+    n = len(L)
+    if n <= CORNER:
+        if n:
+            out[...] = np.tril(dtrtri(L, lower=1)[0])
+        return
+    half = n // 2
+    _invert(L[:half, :half], out[:half, :half])
+    _invert(L[half:, half:], out[half:, half:])
+    # The inverse of [A 0; C D] has the block -D^-1 C A^-1 below.
+    between = dtrmm(-1.0, out[half:, half:], L[half:, :half], lower=1)
+    out[half:, :half] = dtrmm(1.0, out[:half, :half], between, side=1, lower=1, overwrite_b=1)
+
+
+def squared(R: Array) -> Array:
+    """Return the lower triangle of ``R'R`` in the place of a lower triangular R.
+
+    Parameters
+    ----------
+    R : (n, n) array
+        Contiguous by columns, such as the inverse of a Cholesky factor, whose square is that of
+        the matrix.
+    """
+    return np.asarray(dlauum(R, lower=1, overwrite_c=1)[0])
+
+
+def mirrored(lower: Array) -> Array:
+    """Return the symmetric matrix of a lower triangle, in its place and by rows, block by block.
+
+    Parameters
+    ----------
+    lower : (n, n) array
+        Contiguous by columns; what is above the diagonal is overwritten.
+    """
+    n = len(lower)
+    for first in range(0, n, BLOCK):
+        last = min(first + BLOCK, n)
+        corner = np.tril(lower[first:last, first:last])
+        lower[first:last, first:last] = corner + np.tril(corner, -1).T
+        lower[first:last, last:] = lower[last:, first:last].T
+    return lower.T
 
 
 def _pseudo_inverse(S: Array) -> Array:

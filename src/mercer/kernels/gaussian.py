@@ -65,6 +65,10 @@ class Gaussian(Radial):
         gamma = 0.5 / self._scale**2
         return float(gamma) if gamma.ndim == 0 else gamma
 
+    @property
+    def _twice_nu(self) -> int | None:
+        return 0
+
     def _profile(self, s: Array) -> None:
         s *= -0.5
         np.exp(s, out=s)

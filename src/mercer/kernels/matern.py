@@ -67,6 +67,10 @@ class Matern(Radial):
     def _smooth(self) -> bool:
         return self.nu > 1.0
 
+    @property
+    def _twice_nu(self) -> int | None:
+        return int(2.0 * self.nu) if self.nu in (1.5, 2.5) else None
+
     def spectral_power(self, power: float, dim: int = 1) -> Kernel:
         if np.isinf(self.nu):
             return Gaussian(self.length_scale).spectral_power(power, dim)

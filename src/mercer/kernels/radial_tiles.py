@@ -42,6 +42,7 @@ exponents, in_units, powers_of_two, raise_two, raise_two_double, repair, weigh_p
     "weigh_powers",
 )
 raise_two_square = lazily("mercer.kernels._tiles_numba", "raise_two_square")
+matern_square = lazily("mercer.kernels._radial_numba", "matern_square")
 
 ERROR = 5e-6
 """Error of a Gaussian kernel value beyond which its pair is computed again."""
@@ -95,8 +96,28 @@ def rounding(p: int, roundoff: float = UNIT_ROUNDOFF) -> float:
     return roundoff * (1.0 + 0.5 * math.sqrt(p))
 
 
-def quick_square(Z: Data, factor: Array | float) -> Array | None:
-    """Return the Gaussian kernel matrix of few dense points in float64, one half and its mirror.
+def are_near(half: Array, p: int, twice: int) -> bool:
+    """Return whether no pair of float64 points has to be computed again from its difference.
+
+    Parameters
+    ----------
+    half : (m,) array
+        Half their squared norms in units of the length scale.
+    p : int
+        Number of features.
+    twice : {0, 3, 5}
+        Twice the nu of a Matern kernel; 0 for the Gaussian.
+    """
+    if half.dtype != np.float64 or not len(half):
+        return False
+    slope = 1.0 if twice == 0 else twice / (twice - 2.0)
+    precision = PRECISION[half.dtype]
+    most = precision.error / (4.0 * slope * rounding(p, precision.roundoff))
+    return bool(np.maximum.reduce(half) <= most)
+
+
+def quick_square(Z: Data, factor: Array | float, twice: int = 0) -> Array | None:
+    """Return the kernel matrix of few dense points in float64, one half and its mirror.
 
     None where tiles would compute pairs again from their differences: see :class:`RadialTiles`.
 
@@ -105,6 +126,8 @@ def quick_square(Z: Data, factor: Array | float) -> Array | None:
     Z : (m, p) points
     factor : float or (p,) array
         Reciprocal length scale, one for all features or one for each.
+    twice : {0, 3, 5}, default=0
+        Twice the nu of a Matern kernel; 0 for the Gaussian.
 
     Examples
     --------
@@ -117,16 +140,18 @@ def quick_square(Z: Data, factor: Array | float) -> Array | None:
     m, p = Z.shape
     units, half, exact = np.empty((m, p)), np.empty(m), np.empty(p)
     exact[:] = factor
-    exact *= ROOT_LOG2_E
+    if twice == 0:
+        exact *= ROOT_LOG2_E
     in_units(np.ascontiguousarray(Z), np.add.reduce(Z, axis=0) / m, exact, units, half)
-    precision = PRECISION[Z.dtype]
-    most = LOG2_E * precision.error / (4.0 * rounding(p, precision.roundoff))
-    if not np.maximum.reduce(half) <= most:
+    if not are_near(half if twice else half / LOG2_E, p, twice):
         return None
     K = np.empty((m, m))
     # Fortran's upper half, in place, is the lower one of K.
     dsyrk(1.0, units.T, trans=1, c=K.T, overwrite_c=1)
-    raise_two_square(K, half)
+    if twice == 0:
+        raise_two_square(K, half)
+    else:
+        matern_square(K, half, twice)
     return K
 
 

@@ -13,11 +13,10 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.linalg.lapack import dpotri, dtrtri
 from scipy.optimize import minimize
 
 from mercer._typing import Array
-from mercer.gram.factor import cholesky, orthonormal
+from mercer.gram.factor import cholesky, mirrored, orthonormal, squared, triangular_inverse
 
 __all__ = ["BestLinear", "most_likely"]
 
@@ -84,15 +83,14 @@ class BestLinear:
     @cached_property
     def inverse(self) -> Array:
         """The block Q of the inverse of the bordered matrix, with ``a = Q y``."""
-        lower = np.tril(dpotri(self.L, lower=1)[0])
-        return np.asarray(lower + np.tril(lower, -1).T - self.U @ self.U.T / self.tau)
+        inverse = mirrored(squared(triangular_inverse(self.L)))
+        return np.asarray(inverse - self.U @ self.U.T / self.tau)
 
     @cached_property
     def diagonal(self) -> Array:
         """The diagonal of Q, from the inverse of the factor: half of the work of all of Q."""
-        root = dtrtri(self.L, lower=1)[0]
-        q = np.array([column[k:] @ column[k:] for k, column in enumerate(root.T)])
-        return np.asarray(q - np.sum(self.U**2, axis=1) / self.tau)
+        root = triangular_inverse(self.L)
+        return np.asarray(np.einsum("ij,ij->j", root, root) - np.sum(self.U**2, axis=1) / self.tau)
 
     def left_out(self, y: Array) -> Array:
         r"""Return the errors of observations predicted by the others, :math:`a_i / Q_{ii}`.

@@ -41,7 +41,7 @@ class LogisticObjective(Objective):
     ) -> Array:
         self.pace.start(statement.n)
         kernel, _ = self.space.at(theta)
-        K = np.asarray(kernel(statement.X), dtype=np.float64)
+        K = np.asarray(kernel.symmetric(statement.X), dtype=np.float64)
         signal = _signal(K)
         Cs = weights / signal if relative else weights
         evidence = self._evidence(statement)
@@ -55,7 +55,7 @@ class LogisticObjective(Objective):
         self, statement: Statement, theta: Array, stage: str
     ) -> tuple[float, Array]:
         kernel, ratio = self.space.at(theta)
-        K = np.asarray(kernel(statement.X), dtype=np.float64)
+        K = np.asarray(kernel.symmetric(statement.X), dtype=np.float64)
         signal, n = _signal(K), statement.n
         C = float(ratio) / signal
         try:

@@ -336,7 +336,7 @@ class Objective(Search):
         """
         self.pace.start(statement.n)
         kernel, _ = self.space.at(theta)
-        spectral = Spectral(kernel(statement.X), statement.B, statement.weights)
+        spectral = Spectral(kernel.symmetric(statement.X), statement.B, statement.weights)
         signal = spectral.signal or 1.0
         Cs = weights / signal if relative else weights
         values = self._restricted(statement).curve(spectral, statement.Y, Cs)
@@ -367,18 +367,17 @@ class Objective(Search):
         kernel, ratio = self.space.at(theta)
         criterion = self._restricted(statement)
         try:
+            K = kernel.symmetric(statement.X)
             factored = Factored(
-                kernel(statement.X), statement.B, statement.weights, ratio=float(ratio)
+                K, statement.B, statement.weights, ratio=float(ratio), overwrite=True
             )
         except ValueError as error:
             self.error = error
             return np.inf, np.zeros_like(theta)
-        value, G, by_log_C = criterion.gradient(factored, statement.Y)
+        value, G, by_log_C = criterion.gradient(factored, statement.Y, at_ratio=True)
         if not np.isfinite(value) or (self.criterion.positive and value <= 0):
             return np.inf, np.zeros_like(theta)
-        slopes = {}
-        if self.space.names:
-            slopes = kernel.pullback(statement.X, factored.at_ratio(G, by_log_C))
+        slopes = kernel.pullback(statement.X, G) if self.space.names else {}
         gradient = self.space.gradient(kernel, slopes, by_log_C)
         self.record(stage, theta, value, statement.n, factored.C)
         if self.criterion.positive:

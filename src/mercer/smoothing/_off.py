@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg.blas import dsyr2k
 
 from mercer._typing import Array
 from mercer.gram.factor import orthonormal
 
 __all__ = ["Array", "OffColumns"]
+
+# Share of the diagonal that must be left for it to be no rounding, whatever else is in the matrix.
+ALIKE = 1e-6
 
 
 class OffColumns:
@@ -28,10 +32,22 @@ class OffColumns:
         Unpenalized columns; none by default.
     weights : (n,) array, optional
         Weights of the samples, not negative; ones by default.
+    overwrite : bool, default=False
+        Whether the memory of K may be used.
+
+    Attributes
+    ----------
+    matrix : (m, m) array
+        The projected matrix of the samples with weight, contiguous by columns; what is above its
+        diagonal is not projected.
     """
 
     def __init__(
-        self, K: ArrayLike, B: ArrayLike | None = None, weights: ArrayLike | None = None
+        self,
+        K: ArrayLike,
+        B: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        overwrite: bool = False,
     ) -> None:
         K = np.asarray(K, dtype=np.float64)
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
@@ -52,7 +68,9 @@ class OffColumns:
         # Samples without weight are predicted from the others, and never enter.
         dead = np.flatnonzero(s == 0)
         self.dead, self.cross = dead, K[np.ix_(dead, self.live)]
-        KW = K.copy() if whole else K[np.ix_(self.live, self.live)]
+        KW = K if whole else K[np.ix_(self.live, self.live)]
+        if whole and not overwrite:
+            KW = K.copy()
         if np.any(self.root != 1):
             KW *= self.root[:, None]
             KW *= self.root
@@ -95,11 +113,17 @@ class OffColumns:
 
 def _project(K: Array, U: Array, KU: Array) -> Array:
     """Return ``(1 - UU')K(1 - UU')`` in the place of K; zero where nothing else but rounding is."""
+    # The transpose of a symmetric array by rows is itself, by columns.
+    M = np.asfortranarray(K.T)
     if U.shape[1]:
-        unseen = len(K) * float(np.finfo(np.float64).eps) * max(float(K.max()), -float(K.min()))
+        before = float(np.max(np.abs(np.diag(M)), initial=0.0))
         V = KU - 0.5 * U @ (U.T @ KU)
-        K -= np.hstack([U, V]) @ np.hstack([V, U]).T
+        rest = np.diag(M) - 2.0 * np.sum(U * V, axis=1)
         # The variance of the function is the unit of C: points that are all alike have none.
-        if np.max(np.abs(np.diag(K))) <= unseen:
-            K[:] = 0.0
-    return K
+        if float(np.max(np.abs(rest), initial=0.0)) <= ALIKE * before or not before:
+            unseen = len(K) * float(np.finfo(np.float64).eps) * max(float(K.max()), -float(K.min()))
+            if np.max(np.abs(rest), initial=0.0) <= unseen:
+                M[:] = 0.0
+                return M
+        M = dsyr2k(-1.0, U, V, beta=1.0, c=M, lower=1, overwrite_c=1)
+    return M

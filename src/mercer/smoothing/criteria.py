@@ -82,10 +82,9 @@ class Criterion(Params, ABC):
         """
 
     @abstractmethod
-    def _slopes(self, fit: Fit, Q: Array) -> tuple[float, Array, float]:
-        """Return the value, G without the scale of weights, and the slope in C at fixed M."""
-
-    def gradient(self, factored: Factored, y: TargetsLike) -> tuple[float, Array, float]:
+    def gradient(
+        self, factored: Factored, y: TargetsLike, at_ratio: bool = False
+    ) -> tuple[float, Array, float]:
         r"""Return the criterion and its derivatives.
 
         Parameters
@@ -94,6 +93,8 @@ class Criterion(Params, ABC):
             The machine.
         y : (n,) or (n, d) array
             Targets.
+        at_ratio : bool, default=False
+            Differentiate by K at a constant signal-to-noise ratio, instead of a constant C.
 
         Returns
         -------
@@ -103,6 +104,18 @@ class Criterion(Params, ABC):
         slope : float
             :math:`dJ / d \log C`.
         """
+
+
+class _OfInverse(Criterion):
+    """A criterion whose slopes need all of the inverse."""
+
+    @abstractmethod
+    def _slopes(self, fit: Fit, Q: Array) -> tuple[float, Array, float]:
+        """Return the value, G without the scale of weights, and the slope in C at fixed M."""
+
+    def gradient(
+        self, factored: Factored, y: TargetsLike, at_ratio: bool = False
+    ) -> tuple[float, Array, float]:
         Q = factored.Q  # before the fit, which then reads its diagonal there
         fit = factored.fit(y)
         value, G, by_C = self._slopes(fit, Q)
@@ -111,7 +124,8 @@ class Criterion(Params, ABC):
         if np.any(root != 1):
             G *= root[:, None]
             G *= root
-        return value, factored.spread(G), slope
+        G = factored.spread(G)
+        return value, factored.at_ratio(G, slope) if at_ratio else G, slope
 
 
 def _pulled(Q: Array, by_a: Array, a: Array) -> Array:
@@ -131,7 +145,7 @@ def _losses(loss: Loss, y: Array, f: Array, weights: Array) -> tuple[float, Arra
 
 
 @dataclass(eq=False)
-class LeaveOneOut(Criterion):
+class LeaveOneOut(_OfInverse):
     r"""The mean loss of samples that were left out, one at a time, without refits.
 
     .. math:: \sum_i \frac{s_i}{\sum_j s_j} \, l\bigl(y_i, f^{(-i)}(x_i)\bigr), \qquad
@@ -190,7 +204,7 @@ class LeaveOneOut(Criterion):
 
 
 @dataclass(eq=False)
-class CrossValidation(Criterion):
+class CrossValidation(_OfInverse):
     r"""The mean loss of folds that were left out, without refits.
 
     .. math:: \sum_V \sum_{i \in V} \frac{s_i}{\sum_j s_j} \, l(y_i, f^{(-V)}(x_i)), \qquad
@@ -261,7 +275,7 @@ class CrossValidation(Criterion):
 
 
 @dataclass(eq=False)
-class GCV(Criterion):
+class GCV(_OfInverse):
     r"""Generalized cross-validation.
 
     .. math:: \frac{\|(1 - S)y\|^2 / n}{(1 - \operatorname{tr} S/n)^2}
@@ -288,7 +302,7 @@ class GCV(Criterion):
         return value, G, 0.0
 
 
-class _Penalized(Criterion):
+class _Penalized(_OfInverse):
     """A function of the mean squared residual and of the degrees of freedom."""
 
     @abstractmethod
@@ -388,26 +402,30 @@ class Evidence(Criterion):
 
     positive: ClassVar[bool] = False
 
-    def _parts(self, fit: Fit) -> tuple[float, float, Array, int, int]:
-        """Return the scale of the targets, y'a and a in its units, and the numbers of both."""
-        m, d = len(fit.q) - fit.rank, fit.a.shape[1]
-        # In units of the targets: the product of two small numbers is zero.
-        unit = float(np.max(np.abs(fit.targets), initial=0.0)) or 1.0
-        a = fit.a / unit
-        return unit, float(np.sum((fit.targets / unit) * a)), a, m, d
+    def _parts(
+        self, targets: Array, a: Array, rank: int, log_det: float
+    ) -> tuple[float, float, Array]:
+        """Return the criterion, and y'a and a in units of the targets; y'a is 0 without errors."""
+        m, d = len(a) - rank, a.shape[1]
+        # In these units: the product of two small numbers is zero.
+        unit = float(np.max(np.abs(targets), initial=0.0)) or 1.0
+        a = a / unit
+        square = float(np.vdot(targets / unit, a))
+        if m <= 0 or square <= 0:
+            return -np.inf, 0.0, a
+        log_square = 2.0 * float(np.log(unit)) + float(np.log(2 * np.pi * np.e * square / (m * d)))
+        return 0.5 * d * (log_square + log_det / m), square, a
 
     def value(self, fit: Fit) -> float:
-        unit, square, _, m, d = self._parts(fit)
-        if m <= 0 or square <= 0:
-            return -np.inf
-        log_square = 2.0 * float(np.log(unit)) + float(np.log(2 * np.pi * np.e * square / (m * d)))
-        return 0.5 * d * (log_square + fit.log_det / m)
+        return self._parts(fit.targets, fit.a, fit.rank, fit.log_det)[0]
 
-    def _slopes(self, fit: Fit, Q: Array) -> tuple[float, Array, float]:
-        _, square, a, m, d = self._parts(fit)
-        if m <= 0 or square <= 0:
+    def gradient(
+        self, factored: Factored, y: TargetsLike, at_ratio: bool = False
+    ) -> tuple[float, Array, float]:
+        targets, a = factored.solved(y)
+        value, square, a = self._parts(targets, a, factored.rank, factored.log_det)
+        if square == 0.0:
             # Without an error left every kernel is as likely, and there is nothing to descend.
-            return 0.0, np.zeros_like(Q), 0.0
-        G = (0.5 * d / m) * Q
-        G -= (0.5 * d / square) * (a @ a.T)
-        return self.value(fit), G, 0.0
+            return 0.0, np.zeros((factored.n, factored.n)), 0.0
+        m, d = len(a) - factored.rank, a.shape[1]
+        return value, *factored.slopes(0.5 * d / m, 0.5 * d / square, a, at_ratio)

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg.blas import dsyrk
 
 from mercer._deadline import eigh
 from mercer._typing import Array
@@ -78,8 +79,8 @@ class Spectral:
         # Directions of the columns are moved below all others, to be left out.
         below = float(np.max(np.abs(np.diag(M)), initial=0.0)) or 1.0
         if off.rank:
-            M -= below * (off.U @ off.U.T)
-        values, vectors = eigh(M)
+            M = dsyrk(-below, off.U, beta=1.0, c=M, lower=1, overwrite_c=1)
+        values, vectors = eigh(M)  # of its lower triangle
         del off.matrix
         values, self.vectors = values[off.rank :], vectors[:, off.rank :]
         if len(values) and values[0] < -ROUNDING_SHARE * max(values[-1], below):

@@ -6,9 +6,11 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
+from scipy.linalg.blas import dsyr2k, dsyrk
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from mercer._typing import Array
+from mercer.gram.factor import mirrored, squared, triangular_inverse
 from mercer.smoothing._off import OffColumns
 from mercer.smoothing.fit import Fit
 
@@ -34,6 +36,8 @@ class Factored:
         Weight of the loss.
     ratio : float, optional
         Signal-to-noise ratio :math:`C \operatorname{tr}(PWKWP)/n`, from which C then follows.
+    overwrite : bool, default=False
+        Whether the memory of K may be used.
 
     Examples
     --------
@@ -56,8 +60,9 @@ class Factored:
         C: float = 1.0,
         *,
         ratio: float | None = None,
+        overwrite: bool = False,
     ) -> None:
-        self._off = off = OffColumns(K, B, weights)
+        self._off = off = OffColumns(K, B, weights, overwrite)
         M = off.matrix
         self._tau = float(np.mean(np.diag(M))) or 1.0
         if ratio is not None:
@@ -66,10 +71,9 @@ class Factored:
             raise ValueError(f"C must be positive and finite, got {C!r}.")
         self.C, self.n, self.rank = float(C), off.n, off.rank
         if off.rank:
-            M += (self._tau * off.U) @ off.U.T
+            M = dsyrk(self._tau, off.U, beta=1.0, c=M, lower=1, overwrite_c=1)
         M[np.diag_indices(len(M))] += 1.0 / C
-        # The transpose of a symmetric C-ordered array is itself, and in LAPACK's order.
-        self._factor, info = dpotrf(M.T, lower=1, overwrite_a=1)
+        self._factor, info = dpotrf(M, lower=1, overwrite_a=1, clean=0)
         del off.matrix
         if info:
             raise ValueError(
@@ -89,18 +93,18 @@ class Factored:
     @cached_property
     def Q(self) -> Array:
         """The inverse on the vectors orthogonal to the weighted columns, over live samples."""
-        inverse, _ = dpotri(self._factor, lower=1)
-        Q: Array = _mirrored(inverse)
+        lower = squared(triangular_inverse(self._factor))
         if self.rank:
-            Q -= (self._off.U / (self._tau + 1.0 / self.C)) @ self._off.U.T
-        return Q
+            weight = -1.0 / (self._tau + 1.0 / self.C)
+            lower = dsyrk(weight, self._off.U, beta=1.0, c=lower, lower=1, overwrite_c=1)
+        return mirrored(lower)
 
     @cached_property
     def _diagonal(self) -> Array:
-        """The diagonal of Q: two thirds of the work of all of Q, or nothing where that is known."""
+        """The diagonal of Q: half of the work of all of Q, or nothing where that is known."""
         if "Q" in vars(self):
             return np.diag(self.Q).copy()
-        inverse = dtrtri(self._factor, lower=1)[0]
+        inverse = triangular_inverse(self._factor)
         q: Array = np.einsum("ij,ij->j", inverse, inverse)
         if self.rank:
             q -= np.einsum("ij,ij->i", self._off.U, self._off.U) / (self._tau + 1.0 / self.C)
@@ -133,6 +137,35 @@ class Factored:
             G += (share * WU) @ WU.T
         return G
 
+    def slopes(self, by_Q: float, by_a: float, a: Array, at_ratio: bool) -> tuple[Array, float]:
+        r"""Return what a change of K and of C does to a criterion that is simple in Q and a.
+
+        :math:`G = \beta Q - \gamma aa'`, made of the lower triangle of the inverse alone, and its
+        slope in :math:`\log C`. With `at_ratio` derivatives are those of :meth:`at_ratio`.
+
+        Parameters
+        ----------
+        by_Q, by_a : float
+            :math:`\beta` and :math:`\gamma`.
+        a : (m, d) array
+            Weighted coefficients of samples with weight.
+        at_ratio : bool
+            Whether the signal-to-noise ratio is constant, instead of C.
+        """
+        off, U = self._off, self._off.U
+        lower, left = squared(triangular_inverse(self._factor)), self._tau + 1.0 / self.C
+        trace = float(np.trace(lower)) - float(np.vdot(U, U)) / left
+        slope = -(by_Q * trace - by_a * float(np.vdot(a, a))) / self.C
+        share = slope / (len(off.live) * self._tau) if at_ratio else 0.0
+        both = np.hstack([(share - by_Q / left) * U, -by_a * a])
+        G = dsyr2k(0.5, both, np.hstack([U, a]), beta=by_Q, c=lower, lower=1, overwrite_c=1)
+        G[np.diag_indices(len(G))] -= share
+        G = mirrored(G)
+        if np.any(off.root != 1):
+            G *= off.root[:, None]
+            G *= off.root
+        return self.spread(G), slope
+
     def spread(self, G: Array) -> Array:
         """Return a matrix over live samples as one over all, zero where there is no weight."""
         if len(self._off.live) == self.n:
@@ -141,14 +174,19 @@ class Factored:
         out[np.ix_(self._off.live, self._off.live)] = G
         return out
 
+    def solved(self, y: ArrayLike) -> tuple[Array, Array]:
+        """Return weighted targets off the columns and weighted coefficients of live samples."""
+        targets = self._off.targets(np.asarray(y, dtype=np.float64).reshape(self.n, -1))
+        return targets, self._solve(targets)
+
     def fit(self, y: ArrayLike) -> Fit:
         """Return the smoother fit of the machine with targets (n,) or (n, d), for criteria."""
         Y = np.asarray(y, dtype=np.float64).reshape(self.n, -1)
-        targets = self._off.targets(Y)
+        targets, a = self.solved(Y)
         return Fit(
             y=Y[self._off.live],
             targets=targets,
-            a=self._solve(targets),
+            a=a,
             q=self._diagonal,
             C=self.C,
             root=self._off.root,
@@ -156,15 +194,3 @@ class Factored:
             log_det=self.log_det,
             inverse=lambda rows, columns: self.Q[np.ix_(rows, columns)],
         )
-
-
-def _mirrored(lower: Array, block: int = 128) -> Array:
-    """Return the symmetric matrix of a lower triangular one, in its place, block by block."""
-    n = len(lower)
-    lower[np.diag_indices(n)] *= 0.5  # each is added to itself
-    for first in range(0, n, block):
-        last = min(first + block, n)
-        corner = lower[first:last, first:last]
-        lower[first:last, first:last] = corner + corner.T
-        lower[first:last, last:] = lower[last:, first:last].T
-    return lower.T  # the same matrix, in C order

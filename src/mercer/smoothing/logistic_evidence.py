@@ -13,13 +13,16 @@ and, with the curvatures :math:`W` of the losses there,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.linalg.blas import dsymv, dsyr2k
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import expit
 
 from mercer._typing import Array
+from mercer.gram.factor import mirrored, squared, triangular_inverse
 
 __all__ = ["LogisticEvidence"]
 
@@ -102,27 +105,24 @@ class LogisticEvidence:
     def gradient(self, K: ArrayLike) -> tuple[float, Array]:
         """Return the same with its derivative by the kernel matrix, a symmetric (n, n) array."""
         K = np.asarray(K, dtype=np.float64) + OFFSET_VARIANCE
-        value, G = 0.0, np.zeros_like(K)
-        for k in range(self.Y.shape[1]):
-            mode = self._mode(K, k)
-            value += mode.value + 0.5 * mode.log_det
-            p = expit(mode.f)
-            # R = (K + 1/W)^-1, and what the mode's own motion does to the determinant.
-            inverse, _ = dpotri(mode.factor, lower=1)
-            R = np.tril(inverse)
-            R += np.tril(inverse, -1).T
-            variance = (1.0 - np.diag(R)) / mode.root**2
-            R *= mode.root[:, None]
-            R *= mode.root
-            bend = 0.5 * variance * self.weights * p * (1.0 - p) * (1.0 - 2.0 * p)
-            moved = bend - R @ (K @ bend)
-            pull = self.weights * (0.5 * (self.Y[:, k] + 1.0) - p)
-            G += 0.5 * R
-            G -= np.outer(0.5 * mode.a, mode.a)
-            side = np.outer(0.5 * moved, pull)
-            G += side
-            G += side.T
-        return value / len(self.Y), G / len(self.Y)
+        modes = [self._mode(K, k) for k in range(self.Y.shape[1])]
+        value = sum(mode.value + 0.5 * mode.log_det for mode in modes)
+        G = reduce(np.add, (self._lower(K, k, mode) for k, mode in enumerate(modes)))
+        G /= len(self.Y)
+        return value / len(self.Y), mirrored(G)
+
+    def _lower(self, K: Array, k: int, mode: _Mode) -> Array:
+        """Return the derivative of a machine's evidence by K, in the lower triangle."""
+        p = expit(mode.f)
+        # R = (K + 1/W)^-1, and what the mode's own motion does to the determinant.
+        R = squared(triangular_inverse(mode.factor) * mode.root)
+        variance = (1.0 - np.diag(R) / mode.root**2) / mode.root**2
+        bend = 0.5 * variance * self.weights * p * (1.0 - p) * (1.0 - 2.0 * p)
+        moved = bend - dsymv(1.0, R, K @ bend, lower=1)
+        pull = self.weights * (0.5 * (self.Y[:, k] + 1.0) - p)
+        # Half of R - aa' + moved pull' + pull moved'.
+        sides = np.column_stack([-0.5 * mode.a, moved]), np.column_stack([mode.a, pull])
+        return np.asarray(dsyr2k(0.5, *sides, beta=0.5, c=R, lower=1, overwrite_c=1))
 
     def _mode(self, K: Array, k: int) -> _Mode:
         """Return the most likely values of a machine, by Newton's method."""
