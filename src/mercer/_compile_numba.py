@@ -50,7 +50,7 @@ def _choose(context: Any, condition: Any, yes: Any, no: Any) -> Any:
     return yes(condition, yes, no), lambda _, builder, signature, given: builder.select(*given)
 
 
-def compile_formula(formula: Callable[..., object], **options: bool | str) -> Callable[..., Any]:
+def compile_formula(formula: Callable[..., object], **options: object) -> Callable[..., Any]:
     """Compile a formula that is written for arrays for the numbers of a loop.
 
     Both compute by the same lines then; ``choose`` is ``numpy.where`` in one of them. It is kept on

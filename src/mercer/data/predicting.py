@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._optional import plugin
-from mercer._typing import AnyArray, PointsLike
+from mercer._typing import AnyArray, PointsLike, Predictor
 from mercer.data.base import Block, Source
 from mercer.data.categories import column_of
 from mercer.data.npy import Npy
@@ -36,7 +36,7 @@ TITLES = {
 
 
 def predict(
-    machine: object,
+    machine: Predictor,
     source: Any,
     to: str | os.PathLike[str],
     method: str = "predict",
@@ -137,7 +137,7 @@ def _chosen(X: PointsLike, numbers: list[int]) -> PointsLike:
 class _Predictions:
     """What a machine says of the rows of a source, and columns that go beside it."""
 
-    machine: Any
+    machine: Predictor
     method: str
     source: Source
     kept: list[str]

@@ -255,7 +255,7 @@ class CensoredRegressor(Regression):
             X_train, y_train = safe_split(machine, X, y, train)
             X_test, _ = safe_split(machine, X, y, test, train)
             s = None if sample_weight is None else np.asarray(sample_weight)[train]
-            f[test] = machine.fit(X_train, y_train, s)._decision(X_test)
+            f[test] = machine.fit(X_train, y_train, s)._evaluate(machine._check_new(X_test))
         return f
 
     # Prediction ----------------------------------------------------------------------------------
