@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 from mercer.estimators import LeaveOneOutSVC
 from mercer.kernels import Gaussian
 from mercer.research.linear import MarginBoost, RBFNetwork, boosting_bound
-from mercer.selection.protocols import median_of_five
+from mercer.research.selection.protocols import median_of_five
 from papers.outcome import (
     Claim,
     Result,

@@ -6,7 +6,7 @@ from sklearn.model_selection import StratifiedKFold
 from mercer import SVC
 from mercer.estimators import LeaveOneOutSVC
 from mercer.kernels import Gaussian
-from mercer.selection.protocols import median_of_five
+from mercer.research.selection.protocols import median_of_five
 from papers.outcome import Result, at_most, near
 from papers.tables import load
 

@@ -1,15 +1,13 @@
-"""Displays of influence and of statistics along a grid draw what was computed."""
+"""Displays of influence draw what was computed."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from mercer import SVC, SVR
+from mercer import SVR
 from mercer.kernels import Gaussian
 from mercer.plotting import InfluenceDisplay
-from mercer.plotting.influence import StatisticsDisplay
 from mercer.selection import influence
-from mercer.selection.protocols import selection_statistics
 
 X = np.linspace(0.0, 6.0, 25)[:, None]
 
@@ -33,22 +31,3 @@ def test_influence():
     assert len(display.stems_.get_segments()) == 25
     with pytest.raises(ValueError, match="one place"):
         display.plot(x=[1.0])
-
-
-def test_statistics():
-    y = X[:, 0] > 3
-    values = [0.1, 1.0, 10.0]
-    found = selection_statistics(
-        SVC(kernel=Gaussian()), X, y, "kernel__length_scale", values, X_test=X, y_test=y
-    )
-    display = StatisticsDisplay(statistics=found).plot()
-    assert set(display.lines_) == {
-        "support vectors",
-        "training error",
-        "mean slack",
-        "Jaakkola-Haussler",
-        "test error",
-    }
-    assert display.lines_["mean slack"].get_ydata() == pytest.approx(found.slack)
-    assert display.ax_.get_xscale() == "log"
-    assert display.ax_.get_xlabel() == "kernel__length_scale"

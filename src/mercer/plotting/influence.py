@@ -1,4 +1,4 @@
-"""What single samples do to a machine, and what it says of itself along a grid."""
+"""What single samples do to a machine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 from mercer.plotting.base import Axes, Display, Factory
 from mercer.selection.leave_one_out_errors import Influence
 from mercer.selection.leave_one_out_errors import influence as compute_influence
-from mercer.selection.protocols import SelectionStatistics
 
-__all__ = ["InfluenceDisplay", "StatisticsDisplay"]
+__all__ = ["InfluenceDisplay"]
 
 
 class InfluenceDisplay(Display):
@@ -61,41 +60,3 @@ class InfluenceDisplay(Display):
         (self.points_,) = ax.plot(places, size, **{"ls": "", "marker": "o", "ms": 4, **kwargs})
         self.stems_ = ax.vlines(places, 0.0, size, color=self.points_.get_color(), lw=1)
         return self._finish(xlabel="sample" if x is None else "", ylabel="influence")
-
-
-class StatisticsDisplay(Display):
-    """Support vectors, errors, slacks and estimates along a grid, with the smallest of each.
-
-    Parameters
-    ----------
-    statistics : SelectionStatistics
-        From :func:`mercer.selection.protocols.selection_statistics`.
-
-    Attributes
-    ----------
-    lines_ : dict of matplotlib Line2D
-        By statistic.
-    """
-
-    statistics: SelectionStatistics
-
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the curves by ``Axes.plot``."""
-        ax = self._draw_on(ax)
-        s = self.statistics
-        curves = {
-            "support vectors": s.support,
-            "training error": s.training_error,
-            "mean slack": s.slack,
-            "Jaakkola-Haussler": s.jaakkola_haussler,
-        }
-        if s.test_error is not None:
-            curves["test error"] = s.test_error
-        self.lines_ = {}
-        for name, curve in curves.items():
-            (line,) = ax.plot(s.values, curve, label=name, **kwargs)
-            k = int(np.argmin(curve))
-            ax.plot(s.values[k], curve[k], "o", color=line.get_color())
-            self.lines_[name] = line
-        labels: dict[str, Any] = {"xlabel": s.parameter, "ylabel": "share of the sample"}
-        return self._finish(xscale="log", **labels, legend={})

@@ -1,4 +1,4 @@
-"""Choosing hyperparameters: criteria, searches, left-out errors and their bounds."""
+"""Choosing hyperparameters: criteria, searches, left-out errors."""
 
 from mercer.selection.leave_one_out_errors import Influence, influence, leave_one_out
 from mercer.selection.search import criterion_surface, halve

@@ -6,7 +6,7 @@ import pytest
 from covers_brute import UnitBall, log_volume_bound
 from mercer.kernels import Gaussian, Linear, Matern
 from mercer.research.covering import enclosing_ball, sample_radii
-from mercer.selection.bounds import smallest_ball
+from mercer.research.selection.bounds import smallest_ball
 
 AWAY = np.array([5.0, 0.0])
 

@@ -12,9 +12,9 @@ from sklearn.model_selection._split import _BaseKFold
 from mercer import LSSVC, LSSVR, SVR
 from mercer.machines.folds import as_splitter
 from mercer.research.selection.folds import Folds
+from mercer.research.selection.protocols import median_of_five
 from mercer.research.selection.stability_report import stability
 from mercer.selection import halve, tune
-from mercer.selection.protocols import median_of_five
 
 LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 0, 1, 3])
 

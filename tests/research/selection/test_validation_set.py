@@ -8,9 +8,9 @@ from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 from mercer import SVC, SVR
 from mercer.claims.tails import hoeffding
 from mercer.kernels import Gaussian
+from mercer.research.selection.protocols import median_of_five, selection_statistics
 from mercer.research.selection.validation_set import holdout, leave_n_out
 from mercer.selection import leave_one_out
-from mercer.selection.protocols import median_of_five, selection_statistics
 
 
 def sample(n, seed=0):

@@ -16,7 +16,7 @@ from mercer.data.table import stack
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 from mercer.research.covering.base import Best, Covering, Interval
-from mercer.selection.bounds import smallest_ball
+from mercer.research.selection.bounds import smallest_ball
 
 ROWS = 4096
 FIRST = 32

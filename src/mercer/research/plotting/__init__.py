@@ -7,6 +7,7 @@ from mercer.research.plotting.covering import CoveringDisplay
 from mercer.research.plotting.path import PathDisplay
 from mercer.research.plotting.stability import LCurveDisplay, StabilityProfileDisplay
 from mercer.research.plotting.stability_curve import StabilityDisplay
+from mercer.research.plotting.statistics import StatisticsDisplay
 
 __all__ = [
     "CoveringDisplay",
@@ -14,4 +15,5 @@ __all__ = [
     "PathDisplay",
     "StabilityDisplay",
     "StabilityProfileDisplay",
+    "StatisticsDisplay",
 ]

@@ -25,8 +25,8 @@ from mercer.losses.classification import Hinge, SquaredHinge
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import prepare
 from mercer.problems.risk import RegularizedRisk
+from mercer.research.selection.bounded_quadratic import bounded_quadratic
 from mercer.selection.leave_one_out_errors import single
-from mercer.solvers.bounded_quadratic import bounded_quadratic
 
 __all__ = [
     "ErrorBound",
@@ -123,7 +123,7 @@ def support_vector_bound(
     --------
     >>> import numpy as np
     >>> from mercer import SVC
-    >>> from mercer.selection.bounds import support_vector_bound
+    >>> from mercer.research.selection.bounds import support_vector_bound
     >>> X = np.array([[-3.0], [-1.0], [1.0], [3.0]])
     >>> machine = SVC(kernel="linear", C=10.0).fit(X, [0, 0, 1, 1])
     >>> support_vector_bound(machine, X, [0, 0, 1, 1]).value

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 
 from mercer._typing import Array, PointsLike, Predictor, SplitterLike, TargetsLike
 from mercer.machines.folds import as_splitter
-from mercer.selection.bounds import jaakkola_haussler, support_vector_bound
+from mercer.research.selection.bounds import jaakkola_haussler, support_vector_bound
 from mercer.selection.leave_one_out_errors import single
 
 __all__ = ["MedianOfFive", "SelectionStatistics", "median_of_five", "selection_statistics"]
@@ -98,7 +98,7 @@ def selection_statistics(
     >>> import numpy as np
     >>> from mercer import SVC
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.selection.protocols import selection_statistics
+    >>> from mercer.research.selection.protocols import selection_statistics
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
     >>> y = X[:, 0] > 0
     >>> widths = [0.1, 1.0, 10.0]
@@ -201,7 +201,7 @@ def median_of_five(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import ShuffleSplit
     >>> from mercer import SVC
-    >>> from mercer.selection.protocols import median_of_five
+    >>> from mercer.research.selection.protocols import median_of_five
     >>> X, y = load_iris(return_X_y=True)
     >>> splits = ShuffleSplit(8, test_size=0.3, random_state=0).split(X)
     >>> result = median_of_five(SVC(), {"C": [0.1, 1.0, 10.0]}, X, y, splits)

@@ -7,8 +7,7 @@ from scipy.optimize import minimize
 from mercer import SVC, SVR, KernelClassifier
 from mercer.kernels import Gaussian, Linear
 from mercer.regularizers import Empty
-from mercer.selection import leave_one_out
-from mercer.selection.bounds import (
+from mercer.research.selection.bounds import (
     jaakkola_haussler,
     radius_margin,
     smallest_ball,
@@ -17,6 +16,7 @@ from mercer.selection.bounds import (
     support_vector_bound,
     xi_alpha,
 )
+from mercer.selection import leave_one_out
 
 
 def problem(seed, n=25):
