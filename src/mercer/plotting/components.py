@@ -12,6 +12,7 @@ import numpy as np
 from mercer._typing import PointsLike
 from mercer.kernels.points import Array
 from mercer.machines.base import KernelMachine
+from mercer.plotting._sections import Section
 from mercer.plotting.base import Axes, AxesLike, Display, floats
 
 __all__ = ["ComponentDisplay", "EvolutionDisplay"]
@@ -177,11 +178,10 @@ class ComponentDisplay(Display):
             features = getattr(machine, "feature_names_in_", None)
         if bands == "auto":
             bands = getattr(inner, "_bayes", None) is not None
-        centre = np.median(points, axis=0)
         parts: dict[str, list[Any]] = defaultdict(list)
         for p in chosen:
             term = inner.terms_[p]
-            grid, new = _grid(points, list(term.columns), centre, term.categorical)
+            grid, new = _grid(points, list(term.columns), term.categorical)
             shape = grid.shape[-len(term.columns) :]
             # Names of the features were checked when the machine was fitted.
             with warnings.catch_warnings():
@@ -214,23 +214,17 @@ def _chosen(machine: KernelMachine, components: Sequence[Any] | None) -> list[in
     return found
 
 
-def _grid(
-    points: Array, columns: list[int], centre: Array, categorical: bool
-) -> tuple[Array, Array]:
-    """Return where a component is evaluated, and whole points with other features in the middle."""
-    low, high = points[:, columns].min(axis=0), points[:, columns].max(axis=0)
-    if len(columns) == 1:
-        grid = np.linspace(low[0], high[0], CURVE_POINTS)
-        if categorical:
-            grid = np.unique(points[:, columns[0]])
-        new = np.tile(centre, (len(grid), 1))
-        new[:, columns[0]] = grid
-        return grid, new
-    axes = [np.linspace(a, b, MAP_SIDE_POINTS) for a, b in zip(low, high, strict=True)]
-    mesh = np.array(np.meshgrid(*axes))
-    new = np.tile(centre, (mesh[0].size, 1))
-    new[:, columns] = mesh.reshape(2, -1).T
-    return mesh, new
+def _grid(points: Array, columns: list[int], categorical: bool) -> tuple[Array, PointsLike]:
+    """Return where a component is drawn, and points with the other features in the middle."""
+    own = points[:, columns]
+    if categorical and len(columns) == 1:
+        sides = [np.unique(own)]
+    else:
+        n = CURVE_POINTS if len(columns) == 1 else MAP_SIDE_POINTS
+        sides = list(np.linspace(own.min(axis=0), own.max(axis=0), n, axis=1))
+    mesh = np.array(np.meshgrid(*sides))
+    rows = dict(zip(columns, mesh.reshape(len(columns), -1), strict=True))
+    return mesh if len(columns) == 2 else mesh[0], Section(points).rows(rows)
 
 
 class EvolutionDisplay(Display):

@@ -22,6 +22,21 @@ LABELS = {
 }
 
 
+def filter_curves(
+    kernels: Mapping[str, Kernel], omega: Array | None = None, *, dim: int = 1
+) -> dict[str, FilterCurve]:
+    """Return the spectra of kernels at the same frequencies.
+
+    Parameters
+    ----------
+    kernels : dict of Kernel
+        Stationary kernels by name.
+    omega, dim :
+        As in :func:`mercer.inspect.filter_curve`.
+    """
+    return {name: filter_curve(kernel, omega, dim) for name, kernel in kernels.items()}
+
+
 class FilterDisplay(Display):
     r"""The spectrum of a kernel against frequency.
 
@@ -121,6 +136,7 @@ class PenaltyDisplay(Display):
     """
 
     curves: Mapping[str, FilterCurve]
+    from_kernels = Factory(filter_curves)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the curves by ``Axes.plot``."""
@@ -132,28 +148,6 @@ class PenaltyDisplay(Display):
             self.lines_.append(line)
         label = "cost of a unit of it"
         return self._finish(xlabel=FREQUENCY, ylabel=label, yscale="log", legend=True)
-
-    @classmethod
-    def from_kernels(
-        cls,
-        kernels: Mapping[str, Kernel],
-        omega: Array | None = None,
-        *,
-        dim: int = 1,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Compute the spectra of kernels and draw their reciprocals.
-
-        Parameters
-        ----------
-        kernels : dict of Kernel
-            By name.
-        omega, dim :
-            As in :func:`mercer.inspect.filter_curve`.
-        """
-        curves = {name: filter_curve(kernel, omega, dim) for name, kernel in kernels.items()}
-        return cls(curves=curves).plot(ax, **kwargs)
 
 
 class ComparisonDisplay(Display):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from scipy.stats import qmc
 
 from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer.kernels.points import Array
@@ -131,7 +132,9 @@ class LatentMapDisplay(Display):
         for code in range(max(len(marks.names), 1)):
             rows = np.flatnonzero(marks.codes == code)
             order = rows[np.argsort(self.coordinates[rows, 0], kind="stable")]
-            lane[order] = code + LANE_HALF_WIDTH * (2.0 * _reversed_bits(len(order)) - 1.0)
+            # Van der Corput's numbers between 0 and 1, of which any neighbours are far apart.
+            apart = qmc.Halton(1, scramble=False).random(len(order) + 1)[1:, 0]
+            lane[order] = code + LANE_HALF_WIDTH * (2.0 * apart - 1.0)
         names = {} if ring else {float(j): str(name) for j, name in enumerate(marks.names)}
         return lane, names
 
@@ -211,12 +214,3 @@ def _columns(name: str, given: object) -> Array:
     if Z.ndim != 2:
         raise ValueError(f"{name} must have one row for each row of data, got shape {Z.shape}.")
     return Z
-
-
-def _reversed_bits(n: int) -> Array:
-    """Return numbers between 0 and 1 of which any neighbours are far apart (van der Corput)."""
-    index, found, step = np.arange(1, n + 1), np.zeros(n), 0.5
-    while index.any():
-        found += step * (index % 2)
-        index, step = index // 2, 0.5 * step
-    return found

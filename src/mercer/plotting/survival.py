@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.inspect.survival import SurvivalCalibration, survival_calibration
 from mercer.machines.survival_targets import as_intervals
-from mercer.plotting.base import Axes, Display
+from mercer.plotting.base import Axes, Display, Factory
 from mercer.smoothing.survival import SurvivalCurve, turnbull
 
 
@@ -103,6 +103,27 @@ class SurvivalDisplay(Display):
         return cls(times=times, survival=survival, whole=whole, names=names).plot(ax, **kwargs)
 
 
+def calibration_at(
+    estimator: Any, X: PointsLike, y: TargetsLike, *, time: float, bins: int = 10
+) -> SurvivalCalibration:
+    """Compare what an estimator predicts for one time with what was observed.
+
+    Parameters
+    ----------
+    estimator : CensoredRegressor
+        Or whatever has its ``predict_survival_function``.
+    X : array-like of shape (n, p)
+    y : array-like
+        Targets that are known or known to exceed a time; of samples that were not fitted.
+    time : float
+        When.
+    bins : int, default=10
+        Number of groups.
+    """
+    predicted = estimator.predict_survival_function(X, [time])[:, 0]
+    return survival_calibration(y, predicted, time, bins=bins)
+
+
 class SurvivalCalibrationDisplay(Display):
     """Observed against predicted probabilities to exceed a time, in groups of like predictions.
 
@@ -131,6 +152,7 @@ class SurvivalCalibrationDisplay(Display):
     """
 
     calibration: SurvivalCalibration
+    from_estimator = Factory(calibration_at)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw groups with their confidence limits by ``Axes.errorbar``."""
@@ -142,33 +164,3 @@ class SurvivalCalibrationDisplay(Display):
         self.points_ = ax.errorbar(found.predicted, found.observed, np.maximum(reach, 0.0), **style)
         label, ends = f"predicted probability to exceed {found.time:g}", (-0.02, 1.02)
         return self._finish(xlabel=label, ylabel="observed", xlim=ends, ylim=ends)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: PointsLike,
-        y: TargetsLike,
-        *,
-        time: float,
-        bins: int = 10,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Predict probabilities, compare them with what happened, and draw both.
-
-        Parameters
-        ----------
-        estimator : CensoredRegressor
-            Or whatever has its ``predict_survival_function``.
-        X : array-like of shape (n, p)
-        y : array-like
-            Targets that are known or known to exceed a time; of samples that were not fitted.
-        time : float
-            When.
-        bins : int, default=10
-            Number of groups.
-        """
-        predicted = estimator.predict_survival_function(X, [time])[:, 0]
-        found = survival_calibration(y, predicted, time, bins=bins)
-        return cls(calibration=found).plot(ax, **kwargs)

@@ -95,13 +95,7 @@ class Section:
             f'<th scope="col" class="{k}">{escape(name)}</th>'
             for k, name in zip(kind, head, strict=True)
         )
-        body = "".join(f"<tr>{_cells(row, kind)}</tr>" for row in rows)
-        self.parts.append(
-            f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
-            f"<caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead>"
-            f"<tbody>{body}</tbody></table></div>"
-        )
-        return self
+        return self._framed(caption, top, "".join(f"<tr>{_cells(row, kind)}</tr>" for row in rows))
 
     def matrix(self, caption: str, names: Sequence[str], counts: object) -> Section:
         """Add a confusion matrix, shaded by the shares of its rows."""
@@ -117,10 +111,14 @@ class Section:
             + "</tr>"
             for name, row, part in zip(names, counts, shares, strict=True)
         )
+        return self._framed(caption, f"<th>observed \\ predicted</th>{top}", body)
+
+    def _framed(self, caption: str, head: str, body: str) -> Section:
+        """Add a table that scrolls by itself where the window is narrower."""
         self.parts.append(
             f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
-            f"<caption>{escape(caption)}</caption><thead><tr><th>observed \\ predicted</th>{top}"
-            f"</tr></thead><tbody>{body}</tbody></table></div>"
+            f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table></div>"
         )
         return self
 

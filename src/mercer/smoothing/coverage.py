@@ -13,6 +13,7 @@ two, and every observation left outside one more.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -116,12 +117,8 @@ def tolerance_sample_size(
     high = exceptions + 1 + two_sided
     while not enough(high):
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = middle > exceptions + two_sided and enough(middle)
-        low, high = (low, middle) if fits else (middle, high)
-    return high
+    least = max(high // 2, exceptions + two_sided) + 1
+    return least + bisect_left(range(least, high), True, key=enough)
 
 
 def dkw_band(n: int, delta: float) -> float:
