@@ -88,16 +88,13 @@ class Memory:
         Linux counts private pages; those of libraries' files, which the limit does not see, are
         taken off.
         """
-        if self.limit is None:
-            yield
-            return
-        if self.free < MIN_FREE_BYTES:
+        if self.limit is not None and self.free < MIN_FREE_BYTES:
             raise Refusal(
                 f"--memory-limit {self.limit / 1e6:.0f}MB is too little: Python and its libraries "
                 f"take {self.taken / 1e6:.0f} MB before anything is read. Give at least "
                 f"{(self.taken + 4 * MIN_FREE_BYTES) / 1e6:.0f}MB."
             )
-        if resource is None:
+        if self.limit is None or resource is None:
             yield
             return
         kind = resource.RLIMIT_DATA

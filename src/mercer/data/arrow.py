@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from mercer._typing import AnyArray, PointsLike, TargetsLike, WeightsLike
 from mercer.data.base import Source
 from mercer.data.choice import OBJECT, Kinds
-from mercer.data.frames import Adapter, Frame, Query
+from mercer.data.frames import Frame, Query, QueryAdapter
 
 __all__ = ["ArrowAdapter", "as_source", "column", "kinds"]
 
@@ -80,7 +80,7 @@ def _array(values: pa.Array) -> AnyArray:
     return array.astype(np.float64) if array.dtype == object else array
 
 
-class ArrowAdapter(Adapter):
+class ArrowAdapter(QueryAdapter):
     """Tables of Arrow."""
 
     def kinds(self, frame: pa.Table) -> Kinds:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple
 
 from mercer._threads import stream_blocks
 from mercer._typing import PointsLike, TargetsLike, WeightsLike
@@ -17,7 +17,7 @@ from mercer.data.checks import Check, Places
 from mercer.data.spill import MAX_HELD_BYTES, Groups, Sort, Spill
 from mercer.data.table import Table
 
-__all__ = ["Block", "Mapped", "PerColumn", "Source", "Summand", "Sums", "Work"]
+__all__ = ["Block", "Mapped", "PerColumn", "Source", "Sums", "Work"]
 
 
 class Block(NamedTuple):
@@ -42,12 +42,6 @@ class Block(NamedTuple):
     def n(self) -> int:
         """Number of rows."""
         return int(self.X.shape[0])
-
-
-class Summand(Protocol):
-    """A statistic of blocks of rows that adds up, in any order, to the statistic of all rows."""
-
-    def __add__(self, other: Any) -> Self: ...
 
 
 Work = Callable[[Block, Any, Any], Any]

@@ -15,7 +15,7 @@ from mercer.data.choice import OBJECT, Choice, ColumnSource, Kinds, Names
 from mercer.data.streams import rechunked
 from mercer.data.table import DataError
 
-__all__ = ["FRAMES", "Adapter", "Frame", "PandasAdapter", "PolarsAdapter", "Query"]
+__all__ = ["FRAMES", "POLARS", "Frame", "Query", "QueryAdapter"]
 
 
 class Adapter(ABC):
@@ -33,9 +33,13 @@ class Adapter(ABC):
     def column(self, frame: PointsLike, name: str) -> AnyArray:
         """Return a column as numbers, or as objects with None for missing values."""
 
+
+class QueryAdapter(Adapter):
+    """Adapter that can also run a query, whose frames come one after the other."""
+
+    @abstractmethod
     def batches(self, query: PointsLike, columns: list[str], rows: int) -> Iterator[PointsLike]:
         """Yield the frames of a query, of about so many rows."""
-        raise NotImplementedError
 
 
 class PandasAdapter(Adapter):
@@ -74,7 +78,7 @@ class PandasAdapter(Adapter):
         return str(dtype)
 
 
-class PolarsAdapter(Adapter):
+class PolarsAdapter(QueryAdapter):
     """Frames of polars."""
 
     def kinds(self, frame: PointsLike) -> Kinds:
@@ -106,7 +110,8 @@ class PolarsAdapter(Adapter):
         return str(dtype)
 
 
-FRAMES: dict[str, Adapter] = {"pandas": PandasAdapter(), "polars": PolarsAdapter()}
+POLARS = PolarsAdapter()
+FRAMES: dict[str, Adapter] = {"pandas": PandasAdapter(), "polars": POLARS}
 
 
 class Frame(ColumnSource):
@@ -167,14 +172,14 @@ class Query(ColumnSource):
     Parameters
     ----------
     query : polars.LazyFrame or pyarrow.dataset.Dataset
-    adapter : Adapter
+    adapter : QueryAdapter
         Of the frames that come of it.
     y, s : str or list of str, optional
         Names of the columns of targets and weights.
     """
 
     def __init__(
-        self, query: PointsLike, adapter: Adapter, y: Names = None, s: str | None = None
+        self, query: PointsLike, adapter: QueryAdapter, y: Names = None, s: str | None = None
     ) -> None:
         for name, other in (("targets", y), ("weights", s)):
             if other is not None and not _is_names(other):

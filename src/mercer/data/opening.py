@@ -10,7 +10,7 @@ from mercer._optional import plugin
 from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.data.base import Mapped, Source
-from mercer.data.frames import FRAMES, Frame, Query
+from mercer.data.frames import FRAMES, POLARS, Frame, Query
 from mercer.data.streams import Stream
 from mercer.data.table import Table
 
@@ -71,7 +71,7 @@ def as_source(X: PointsLike, y: TargetsLike = None, s: WeightsLike = None) -> So
         source = plugin("column_files").arrow_source(X, y, s)
         return source
     if hasattr(X, "collect_batches"):
-        return Query(X, FRAMES["polars"], y, s)
+        return Query(X, POLARS, y, s)
     if home in FRAMES and hasattr(X, "columns"):
         return Frame(X, FRAMES[home], y, s)
     if isinstance(X, dict):

@@ -16,16 +16,7 @@ import pyarrow.csv as pa_csv
 from mercer.data.parquet import blamed
 from mercer.data.table import DataError
 
-__all__ = [
-    "ADVICE",
-    "MEMORY_PER_TEXT_BYTE",
-    "ColumnNames",
-    "Dialect",
-    "encoding_of",
-    "separator",
-    "too_large",
-    "uncommented",
-]
+__all__ = ["ADVICE", "MEMORY_PER_TEXT_BYTE", "ColumnNames", "Dialect", "too_large"]
 
 CHUNK_BYTES = 2**20
 """Bytes that are read at once."""

@@ -6,14 +6,14 @@ import json
 import os
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer._words import did_you_mean
 from mercer.datasets.download import DownloadError, download
-from mercer.datasets.folder import Folder, data_home
+from mercer.datasets.folder import Folder
+from mercer.datasets.folder import data_home as home_of
 from mercer.datasets.formats import read
 from mercer.datasets.tables import Entry, description, digest, means, pandas
 
@@ -49,7 +49,7 @@ def names(data_home: str | os.PathLike[str] | None = None) -> list[str]:
     >>> "covtype" in names()
     True
     """
-    return sorted({*addresses(), *Folder(_home(data_home)).entries})
+    return sorted({*addresses(), *Folder(home_of(data_home)).entries})
 
 
 def describe(name: str, data_home: str | os.PathLike[str] | None = None) -> str:
@@ -68,7 +68,7 @@ def describe(name: str, data_home: str | os.PathLike[str] | None = None) -> str:
     >>> print(describe("yacht").splitlines()[-1])
     308 rows, 6 features.
     """
-    entries = addresses() | Folder(_home(data_home)).entries
+    entries = addresses() | Folder(home_of(data_home)).entries
     if name not in entries:
         raise ValueError(_unknown(name, list(entries)))
     return description(entries[name])
@@ -117,7 +117,7 @@ def fetch(
     >>> from mercer.datasets import fetch
     >>> X, y = fetch("covtype", return_X_y=True)  # doctest: +SKIP
     """
-    home = _home(data_home)
+    home = home_of(data_home)
     folder = Folder(home)
     if name not in folder.entries:
         if name not in addresses():
@@ -132,10 +132,6 @@ def fetch(
         _download(name, folder, verbose)
     found = folder.read(name, missing=missing, binary=binary)
     return (found.data, found.target) if return_X_y else found
-
-
-def _home(folder: str | os.PathLike[str] | None) -> Path:
-    return data_home(folder)
 
 
 def _unknown(name: str, known: list[str]) -> str:

@@ -1,7 +1,6 @@
 """A Dask cluster below the same machines: rows stay on their workers, sums come back."""
 
-from mercer.distributed.connecting import connected
-from mercer.distributed.opening import as_source
+from mercer.distributed.opening import as_source, connected
 from mercer.distributed.partitions import Partitions
 from mercer.distributed.prediction import lazy, predict
 

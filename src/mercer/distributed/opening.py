@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from copy import copy
 from typing import Any
 from uuid import uuid4
@@ -20,7 +20,7 @@ from mercer.data.base import Mapped
 from mercer.distributed.cluster import Cluster
 from mercer.distributed.partitions import Graph, Key, Partitions
 
-__all__ = ["as_source"]
+__all__ = ["as_source", "connected"]
 
 MAX_HELD_SHARE = 0.5
 """Of the memory of all workers, what rows may take that are held there; the rest is for work."""
@@ -214,3 +214,39 @@ def _alike(v: Any, number: int, sizes: Sequence[Any] | None) -> Any:
             f"X has {number} partitions, the others have {blocks}; partition them alike"
         )
     return v
+
+
+@contextmanager
+def connected(address: str, seconds: float = 10.0) -> Iterator[Client]:
+    """Let the workers of a scheduler read files and fit machines, for as long as this is open.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler, such as ``tcp://10.0.0.1:8786``.
+    seconds : float, default=10.0
+        How long to wait for an answer.
+
+    Yields
+    ------
+    distributed.Client
+
+    Examples
+    --------
+    >>> from distributed import LocalCluster
+    >>> with (
+    ...     LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
+    ...     connected(cluster.scheduler_address) as client,
+    ... ):
+    ...     len(client.scheduler_info()["workers"])
+    1
+    """
+    try:
+        client = Client(address, timeout=seconds)
+    except (OSError, ValueError, TypeError) as error:
+        words = " ".join(str(error).split())
+        raise ConnectionError(
+            f"no scheduler of Dask answers at {address}: {words[:200]}"
+        ) from error
+    with client:
+        yield client

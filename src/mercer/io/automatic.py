@@ -82,7 +82,7 @@ class Forms:
                 parts.append((x - scaler.centre_[None]) / scaler.scale_[None])
         if len(features.categories):
             parts.append(self.M.columns(features.categories.tolist()))
-        return parts[0].beside(*parts[1:]) if len(parts) > 1 else parts[0]
+        return parts[0].beside(*parts[1:])
 
 
 def _content(features: Any) -> tuple[Any, ...]:
@@ -170,8 +170,8 @@ def _says(member: Any, out: dict[str, Value], d: int) -> Value:
     # Classes that the machine has not seen: nothing speaks for them.
     place = np.zeros((len(classes), d))
     place[np.arange(len(classes)), classes] = 1.0
-    seen: Value = scores @ place + (CERTAIN * (place.sum(axis=0) - 1.0))[None]
-    return seen
+    value: Value = scores @ place + (CERTAIN * (place.sum(axis=0) - 1.0))[None]
+    return value
 
 
 def soft_odds(f: Value, d: int) -> Value:
@@ -197,8 +197,7 @@ def softplus(t: Value) -> Value:
     w = e + 1.0
     rest = w - 1.0
     none = 1.0 - rest.positive()
-    value: Value = t.at_least(0.0) + e * ((w.map("Log") + none) / (rest + none))
-    return value
+    return t.at_least(0.0) + e * ((w.map("Log") + none) / (rest + none))
 
 
 def _sum(M: Value, parts: list[Value], d: int) -> Value:
@@ -230,8 +229,7 @@ def log_odds(model: Any, M: Value, values: list[Value | None]) -> Value:
     parts = [
         f * float(w) for f, w in zip(values, model.weights_, strict=True) if isinstance(f, Value)
     ]
-    value: Value = _sum(M, parts, model._outputs) + np.asarray(model._constants)[None]
-    return value
+    return _sum(M, parts, model._outputs) + np.asarray(model._constants)[None]
 
 
 def chances(odds: Value, d: int) -> Value:

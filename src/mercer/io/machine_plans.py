@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -126,8 +127,7 @@ def _changed(
     plan: Plan, change: Callable[[Value, Outputs], Outputs], widths: dict[str, int]
 ) -> Plan:
     """Return a plan whose outputs are made of another's."""
-    write = plan.write
-    return Plan(plan.model, lambda x: change(x, write(x)), widths, plan.classes, plan.Z, plan.wide)
+    return replace(plan, write=lambda x: change(x, plan.write(x)), widths=widths)
 
 
 def _with_walls(model: Any, walls: Callable[[Value], tuple[Any, Any]]) -> Plan:
@@ -211,14 +211,8 @@ def voted(model: Any, functions: Plan, more: Any = None) -> Plan:
         return _decided(f, k) | ({} if more is None else more(f))
 
     widths = {LABEL: 0, "scores": k} | ({} if more is None else {"probabilities": k})
-    return Plan(
-        model,
-        lambda x: change(x, functions.write(x)),
-        widths,
-        np.asarray(model.classes_),
-        functions.Z,
-        functions.wide,
-    )
+    plan = _changed(functions, change, widths)
+    return replace(plan, model=model, classes=np.asarray(model.classes_))
 
 
 def _decided(f: Value, k: int) -> Outputs:
@@ -330,7 +324,7 @@ def _one_class(model: OneClassSVM) -> Plan:
         return {LABEL: f.beside(-f).largest(), "scores": f}  # the boundary is inside
 
     plan = _changed(regressor(model), change, {LABEL: 0, "scores": 1})
-    return Plan(model, plan.write, plan.widths, np.array([1, -1]), plan.Z, plan.wide)
+    return replace(plan, classes=np.array([1, -1]))
 
 
 # Gaps ---------------------------------------------------------------------------------------------

@@ -243,7 +243,7 @@ def _beside(backend: Emitted, inputs: list[Variable]) -> Value:
     if any(isinstance(x.type, StringTensorType) for x in inputs):
         raise CannotConvert("inputs of words are for AutoRegressor and AutoClassifier only.")
     first, *others = (Value(backend, _number(backend, x)) for x in inputs)
-    return first.beside(*others) if others else first
+    return first.beside(*others)
 
 
 def _columns(backend: Emitted, inputs: list[Variable], exact: Collection[int]) -> list[Cells]:

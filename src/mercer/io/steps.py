@@ -55,8 +55,7 @@ def interpolated(x: Value, knots: Sequence[Array], values: Sequence[Array]) -> V
     width[~np.isfinite(width)] = 1.0
     low, left = at.looked_up(f.ravel(), begin), at.looked_up(a.ravel(), begin)
     share = (x - left) / at.looked_up(width.ravel(), begin)
-    value: Value = low + share.at_least(0.0).at_most(1.0) * at.looked_up(rise.ravel(), begin)
-    return value
+    return low + share.at_least(0.0).at_most(1.0) * at.looked_up(rise.ravel(), begin)
 
 
 def _table(knots: Array, values: Array) -> tuple[Array, Array]:
@@ -89,7 +88,7 @@ def dates(t: Value, periods: Sequence[Sequence[str]]) -> Value:
             angle = phase / period * (2.0 * np.pi)
             unit = 10.0**CIRCLE_DIGITS
             found += [(angle.map(part) * unit).map("Round") / unit for part in ("Cos", "Sin")]
-    return found[0].beside(*found[1:]) if len(found) > 1 else found[0]
+    return found[0].beside(*found[1:])
 
 
 class Cells(NamedTuple):
@@ -144,7 +143,7 @@ def encoded(cells: Sequence[Cells], encoder: TableEncoder, backend: Backend, sin
         x = Value(backend, handle)
         marks = o in encoder.missing_
         found.append(x.gaps() if marks else x.filled(float(encoder.medians_[j])))
-    return found[0].beside(*found[1:]) if len(found) > 1 else found[0]
+    return found[0].beside(*found[1:])
 
 
 def dated(encoder: TableEncoder) -> dict[int, tuple[str, list[str]]]:
@@ -197,5 +196,4 @@ def _of_numbers(
         labels = labels.astype(np.float32).astype(np.float64)
     codes = np.array(list(there.values()), dtype=np.float64) - other
     gap = float(known.get(None, other) - other)
-    value: Value = x.equals(labels[None]) @ codes[:, None] + x.gaps() * gap + float(other)
-    return value
+    return x.equals(labels[None]) @ codes[:, None] + x.gaps() * gap + float(other)

@@ -178,7 +178,7 @@ class Value:
 
     def beside(self, *others: Value) -> Value:
         """Return values side by side."""
-        return self._of("Concat", self, *others, axis=1)
+        return self._of("Concat", self, *others, axis=1) if others else self
 
     def positive(self) -> Value:
         """Return 1 where a number is above zero, else 0."""

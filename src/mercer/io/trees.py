@@ -46,7 +46,7 @@ def local(
         parts = [
             _of_all(name, out.get(name), leaf, x, k) if labelled else out[name] for name in widths
         ]
-        return parts[0].beside(*parts[1:]) if len(parts) > 1 else parts[0]
+        return parts[0].beside(*parts[1:])
 
     def said(number: int, x: Value) -> Value:
         plan, width = plans[number], sum(widths.values())

@@ -18,6 +18,10 @@ FOLDER = Path(__file__).parents[1]
 CLOSED = frozenset({"data", "datasets", "distributed", "plotting", "io", "reporting", "cli"})
 # Plain values of neighbours that fitted machines hold, which skops does not trust by itself. Sparse
 # arrays are read from their three arrays, whose indices are checked before.
+SPLITTERS = (
+    *("KFold", "StratifiedKFold", "GroupKFold", "TimeSeriesSplit", "LeaveOneOut"),
+    *("ShuffleSplit", "StratifiedShuffleSplit"),
+)
 NEIGHBOURS = (
     "numpy.dtype",
     *(
@@ -27,14 +31,7 @@ NEIGHBOURS = (
     ),
     *("sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"),
     *("sklearn.metrics._scorer._PassthroughScorer",),
-    *(
-        f"sklearn.model_selection._split.{name}"
-        for name in ("KFold", "StratifiedKFold", "GroupKFold", "TimeSeriesSplit", "LeaveOneOut")
-    ),
-    *(
-        f"sklearn.model_selection._split.{name}"
-        for name in ("ShuffleSplit", "StratifiedShuffleSplit")
-    ),
+    *(f"sklearn.model_selection._split.{name}" for name in SPLITTERS),
 )
 CLOSED_MODULES = frozenset({"reduced.checkpoint", "reduced.placed", "reduced.tensors"})
 

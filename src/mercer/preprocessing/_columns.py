@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from mercer._typing import AnyArray, PointsLike
 from mercer.data import Categories, DataError, as_source
-from mercer.data.base import Block
-from mercer.data.categories import Counts, column_of, counted
+from mercer.data.base import Block, PerColumn
+from mercer.data.categories import Counts, counted
 from mercer.data.choice import refusal
 from mercer.data.sampling import fingerprints
 from mercer.data.table import Table, hashes
 from mercer.preprocessing.readings import Reading
 
-__all__ = ["ColumnStatistics", "numbers", "summarized", "tabled"]
+__all__ = ["ColumnStatistics", "infinite", "numbers", "summarized", "tabled"]
 
 Bits = NDArray[np.uint64]
 
@@ -146,11 +146,11 @@ def numbers(values: AnyArray, name: str) -> NDArray[np.float64]:
             words = f"column {name!r} held numbers in the fit; it holds words now"
             raise DataError(words) from None
     if np.isinf(found).any():
-        raise DataError(_infinite(name))
+        raise DataError(infinite(name))
     return found
 
 
-def _infinite(name: str) -> str:
+def infinite(name: str) -> str:
     return (
         f"column {name!r} of X contains infinity, or a number too large for double precision; "
         "replace it by a finite number, or by NaN if it is missing"
@@ -162,86 +162,83 @@ def _infinite(name: str) -> str:
 
 @dataclass(frozen=True)
 class ColumnStatistics:
-    """Counts, ranges and fingerprints of the columns of a table.
+    """Counts, range and fingerprints of a column of a table.
 
     Parameters
     ----------
-    names : tuple of str
     n : int
         Number of rows.
-    categorical : (p,) array of bool
-    missing : (p,) array of int
-        Missing numbers.
-    low, high : (p,) arrays
-        Smallest and largest number; of columns without a number, infinity and minus infinity.
-    infinite, whole : (p,) arrays of bool
-        Whether there are infinite numbers, and whether all numbers are whole.
-    digests, gaps : (p,) arrays of uint64
-        Fingerprints of the values, and of the places of missing numbers as 0 and 1.
+    categorical : bool
     counted : Categories
-        Values of categories with their counts.
+        Values of categories with their counts, under the name of the column; none of numbers.
+    missing : int
+        Missing numbers.
+    low, high : float
+        Smallest and largest number; of a column without a number, infinity and minus infinity.
+    infinite, whole : bool
+        Whether there are infinite numbers, and whether all numbers are whole.
+    digest, gaps : int
+        Fingerprints of the values, and of the places of missing numbers as 0 and 1.
     """
 
-    names: tuple[str, ...]
     n: int
-    categorical: NDArray[np.bool_]
-    missing: NDArray[np.int64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    infinite: NDArray[np.bool_]
-    whole: NDArray[np.bool_]
-    digests: Bits
-    gaps: Bits
+    categorical: bool
     counted: Categories
+    missing: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+    infinite: bool = False
+    whole: bool = True
+    digest: int = 0
+    gaps: int = 0
 
     @property
-    def counts(self) -> tuple[Counts, ...]:
-        """Values with their counts for columns of categories; empty for numbers."""
-        return self.counted.counts
+    def name(self) -> str:
+        """Name of the column."""
+        return self.counted.names[0]
+
+    @property
+    def counts(self) -> Counts:
+        """Values of a category with their counts; empty for numbers."""
+        return self.counted.counts[0]
 
     def __add__(self, other: ColumnStatistics) -> ColumnStatistics:
-        if (self.categorical != other.categorical).any():
-            name = self.names[int(np.argmax(self.categorical != other.categorical))]
-            raise DataError(f"column {name!r} holds numbers in some blocks and words in others")
+        if self.categorical != other.categorical:
+            words = f"column {self.name!r} holds numbers in some blocks and words in others"
+            raise DataError(words)
         return ColumnStatistics(
-            self.names,
             self.n + other.n,
             self.categorical,
-            self.missing + other.missing,
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-            self.infinite | other.infinite,
-            self.whole & other.whole,
-            self.digests + other.digests,
-            self.gaps + other.gaps,
             self.counted + other.counted,
+            self.missing + other.missing,
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.infinite or other.infinite,
+            self.whole and other.whole,
+            (self.digest + other.digest) % 2**64,
+            (self.gaps + other.gaps) % 2**64,
         )
 
-    def require_finite(self) -> None:
-        """Refuse columns with infinite numbers."""
-        if self.infinite.any():
-            raise DataError(_infinite(self.names[int(np.argmax(self.infinite))]))
-
-    def useless(self, j: int) -> str | None:
+    def useless(self, first: bool) -> str | None:
         """Return why a column of numbers says nothing, or None if it does.
 
         Parameters
         ----------
-        j : int
-            Number of the column.
+        first : bool
+            Whether it is the first column.
         """
-        if self.low[j] < self.high[j]:
+        if self.low < self.high:
             # Frames that were written with their index: its numbers are those of the rows.
-            counts = self.whole[j] and self.high[j] - self.low[j] >= self.n - 1
-            index = j == 0 and counts and not self.missing[j] and UNNAMED.fullmatch(self.names[j])
+            counts = self.whole and self.high - self.low >= self.n - 1
+            index = first and counts and not self.missing and UNNAMED.fullmatch(self.name)
             return "has no name and numbers the rows" if index else None
-        return "has no values" if self.missing[j] == self.n else f"has one value: {self.low[j]:g}"
+        return "has no values" if self.missing == self.n else f"has one value: {self.low:g}"
 
 
 def summarized(
     block: Block, shared: tuple[tuple[int, ...], tuple[str, ...]], state: None
-) -> ColumnStatistics:
-    r"""Return counts, ranges and fingerprints of the columns of a block; the work of a pass.
+) -> PerColumn:
+    r"""Return the statistics of the columns of a block; the work of a pass.
 
     The fingerprint of column j is :math:`\sum_i h(x_{ij}) g(x_i)` modulo :math:`2^{64}` with hashes
     h of a value and g of a whole row: it is the same in every order and division of the rows.
@@ -256,34 +253,35 @@ def summarized(
     chosen, names = shared
     if sp.issparse(block.X):
         raise DataError("a table has dense columns; X is sparse: use X.toarray()")
-    p = len(names)
     rows = fingerprints(block.X) | np.uint64(1)
-    categorical, infinite = np.zeros(p, dtype=bool), np.zeros(p, dtype=bool)
-    whole = np.ones(p, dtype=bool)
-    missing, counts = np.zeros(p, dtype=np.int64), []
-    low, high = np.full(p, np.inf), np.full(p, -np.inf)
-    digests, gaps = np.zeros(p, dtype=np.uint64), np.zeros(p, dtype=np.uint64)
-    columns = list(block.X.columns.values()) if isinstance(block.X, Table) else None
-    for j in range(p):
-        values = column_of(block.X, j) if columns is None else columns[j]
-        categorical[j] = j in chosen or values.dtype == object
-        counts.append(_labels(values) if categorical[j] else {})
-        if values.dtype == object:
-            digests[j] = _digest(hashes(values), rows)
-            continue
+
+    def one(values: AnyArray, name: str, categorical: bool) -> ColumnStatistics:
+        words = values.dtype == object
+        categorical |= words
+        counted = Categories((name,), (_labels(values) if categorical else {},))
+        if words:
+            return ColumnStatistics(
+                block.n, categorical, counted, digest=_digest(hashes(values), rows)
+            )
         x = values.astype(np.float64)
         x[np.isnan(x)] = np.nan  # of all its bit patterns a single pattern
         there = x[~np.isnan(x)]
-        missing[j] = len(x) - len(there)
-        infinite[j] = np.isinf(there).any()
-        whole[j] = np.all(there == np.rint(there))
-        low[j], high[j] = there.min(initial=np.inf), there.max(initial=-np.inf)
-        digests[j] = _digest(fingerprints(x[:, None]), rows)
-        gaps[j] = _digest(fingerprints(np.isnan(x)[:, None]), rows)
-    found = Categories(names, tuple(counts))
-    return ColumnStatistics(
-        names, block.n, categorical, missing, low, high, infinite, whole, digests, gaps, found
-    )  # fmt: skip
+        return ColumnStatistics(
+            block.n,
+            categorical,
+            counted,
+            len(x) - len(there),
+            there.min(initial=np.inf),
+            there.max(initial=-np.inf),
+            bool(np.isinf(there).any()),
+            bool(np.all(there == np.rint(there))),
+            _digest(fingerprints(x[:, None]), rows),
+            _digest(fingerprints(np.isnan(x)[:, None]), rows),
+        )
+
+    columns = block.X.columns.values() if isinstance(block.X, Table) else np.asarray(block.X).T
+    pairs = enumerate(zip(columns, names, strict=True))
+    return PerColumn(tuple(one(values, name, j in chosen) for j, (values, name) in pairs))
 
 
 def _labels(values: AnyArray) -> Counts:
@@ -291,6 +289,6 @@ def _labels(values: AnyArray) -> Counts:
     return {(None if key != key else key): n for key, n in counted(values).items()}
 
 
-def _digest(values: Bits, rows: Bits) -> np.uint64:
+def _digest(values: Bits, rows: Bits) -> int:
     with np.errstate(over="ignore"):
-        return np.uint64(np.sum(values * rows, dtype=np.uint64))
+        return int(np.sum(values * rows, dtype=np.uint64))

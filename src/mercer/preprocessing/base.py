@@ -206,12 +206,9 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
     def _passes(self, source: Source, title: str) -> dict[str, Any]:
         """Return how a pass over a source is done: in blocks of a size, with a bar if wanted."""
         rows = int(np.clip(BLOCK_NUMBERS // source.n_features, 64, 65_536))
-        if not self.verbose:
-            return {"rows": rows}
-        return {
-            "rows": rows,
-            "report": Bar(f"{type(self).__name__}: {title}", source.n_rows, show=True),
-        }
+        name = f"{type(self).__name__}: {title}"
+        bar = Bar(name, source.n_rows, show=True) if self.verbose else None
+        return {"rows": rows, "report": bar}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

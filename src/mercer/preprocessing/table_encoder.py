@@ -20,6 +20,7 @@ from mercer.data.categories import Counts, codes_of, ordered
 from mercer.data.table import Table, factorized
 from mercer.preprocessing._columns import (
     ColumnStatistics,
+    infinite,
     numbers,
     summarized,
     tabled,
@@ -220,23 +221,21 @@ class TableEncoder(Streamed):
         chosen = set() if asked is None or isinstance(asked, str) else set(numbered(asked, given))
         source = self._read_words(source, given, chosen)
         names, origin = self._expand.names(given), self._expand.origin(given)
-        found: ColumnStatistics = source.total(
-            summarized,
-            (tuple(k for k, j in enumerate(origin) if j in chosen), tuple(names)),
-            None,
-            **self._passes(source, "columns"),
-        )
-        found.require_finite()
-        limit = min(self.max_categories, max(FREE_CATEGORIES, found.n // 3))
-        p = len(names)
-        words = {j: _split(found.counts[j], limit) for j in range(p) if found.categorical[j]}
+        shared = (tuple(k for k, j in enumerate(origin) if j in chosen), tuple(names))
+        how = self._passes(source, "columns")
+        found: tuple[ColumnStatistics, ...] = source.total(summarized, shared, None, **how).columns
+        if unbounded := [column.name for column in found if column.infinite]:
+            raise DataError(infinite(unbounded[0]))
+        n, p = found[0].n, len(names)
+        limit = min(self.max_categories, max(FREE_CATEGORIES, n // 3))
+        words = {j: _split(found[j].counts, limit) for j in range(p) if found[j].categorical}
 
         dropped: dict[int, str] = {}
         first: dict[Any, str] = {}
         kept, marked = [], []
         for j, name in enumerate(names):
-            key = (j in words, found.digests[j])
-            why = _useless(found.counts[j], *words[j]) if j in words else found.useless(j)
+            key = (j in words, found[j].digest)
+            why = _useless(found[j].counts, *words[j]) if j in words else found[j].useless(j == 0)
             if not why and key in first:
                 why = f"equals {first[key]!r}"
             if why:
@@ -245,8 +244,8 @@ class TableEncoder(Streamed):
                 first[key] = name
                 kept.append(j)
         for j in (j for j in range(p) if j not in words):
-            key = (False, found.gaps[j])
-            enough = max(self.min_missing * found.n, 1) <= found.missing[j] < found.n
+            key = (False, found[j].gaps)
+            enough = max(self.min_missing * n, 1) <= found[j].missing < n
             if enough and key not in first:
                 first[key] = names[j]
                 marked.append(j)
@@ -271,17 +270,17 @@ class TableEncoder(Streamed):
         self.names_ = self._named(names)
         used = {origin[j] for j in kept}
         self.dropped_: dict[str, str] = {
-            given[origin[j]]: self._dated(given[origin[j]], found, j) or why
+            given[origin[j]]: self._dated(given[origin[j]], found[j]) or why
             for j, why in dropped.items()
             if origin[j] not in used
         }
         self.notes_ += [_left_out(name, why) for name, why in self.dropped_.items()]
 
-    def _dated(self, name: str, found: ColumnStatistics, j: int) -> str | None:
+    def _dated(self, name: str, found: ColumnStatistics) -> str | None:
         """Return why a column of dates says nothing, if it is a column of dates with one value."""
-        if name not in self.periods_ or found.missing[j] == found.n:
+        if name not in self.periods_ or found.missing == found.n:
             return None
-        day = np.datetime64(round(found.low[j] * 86_400), "s")
+        day = np.datetime64(round(found.low * 86_400), "s")
         return f"has one value: {np.datetime_as_string(day, 'D')}"
 
     # Transforming ---------------------------------------------------------------------------------
