@@ -121,15 +121,14 @@ def open(
     kind = _format(paths, format)
     # Before anything else looks into the files.
     digests = _verified(paths, filesystem, kind, (target, weight), verify)
+    fill = missing_chunks == "fill"
+    if fill and kind not in CHUNKED:
+        raise TypeError(f"missing_chunks is for {' and '.join(CHUNKED)}, not for {kind}")
     if kind in ARRAYS.values():
         if features is not None or keep is not None:
             raise TypeError(f"arrays of {kind} have no names of columns; leave out features, keep")
         if len(paths) > 1 and (target is not None or weight is not None):
             raise TypeError(f"{len(paths)} arrays cannot share a target; chain sources instead")
-    fill = missing_chunks == "fill"
-    if fill and kind not in CHUNKED:
-        raise TypeError(f"missing_chunks is for {' and '.join(CHUNKED)}, not for {kind}")
-    if kind in ARRAYS.values():
         sources = [_array_source(p, kind, target, weight, fill) for p in paths]
         source = sources[0] if len(sources) == 1 else Chain(sources, paths)
     else:
