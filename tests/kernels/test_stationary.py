@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics import pairwise
 
+from mercer import LSSVR
 from mercer.kernels import Gaussian, Laplacian, Matern, RationalQuadratic
 
 EPS = np.finfo(np.float64).eps
@@ -219,6 +220,21 @@ def test_compiled_passes_are_the_formulas(make, far, scale):
     np.testing.assert_allclose(
         kernel.pullback(P, G)["length_scale"], expected, rtol=1e-9, atol=1e-9 * 150
     )
+
+
+@pytest.mark.parametrize("nu", [1.5, 2.5])
+@pytest.mark.parametrize("far", [0.0, 1e6])
+def test_compiled_sums_of_matern_values_are_the_formula(nu, far):
+    generator = np.random.default_rng(7)
+    P, Q = generator.normal(size=(300, 3)), generator.normal(size=(40, 3))
+    P[0] += far
+    machine = LSSVR(Matern(SCALES, nu=nu), C=10.0).fit(P, np.sin(2.0 * P[:, 1]))
+    a = np.sqrt(2.0 * nu) * cdist(Q / SCALES, P / SCALES)
+    K = (1.0 + a + (a * a / 3.0 if nu == 2.5 else 0.0)) * np.exp(-a)
+    coefficients = np.zeros(300)
+    coefficients[machine.support_] = np.ravel(machine.dual_coef_)
+    expected = K @ coefficients + machine.intercept_
+    np.testing.assert_allclose(machine.predict(Q), expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import AutoClassifier, AutoRegressor
 from mercer.tabular.members import Cost
+from mercer.tabular.tasks import Squares
 
 FEW = ["laplacian-ranks", "gaussian"]
 
@@ -322,6 +323,29 @@ def test_an_ample_budget_changes_nothing(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
     limited = AutoRegressor(members=FEW, budget=1e6).fit(X, y)
     assert np.array_equal(limited.predict(X), AutoRegressor(members=FEW).fit(X, y).predict(X))
+
+
+def test_members_without_weight_are_not_asked(monkeypatch):
+    X, y = smooth(60)
+    machine = AutoRegressor(members=["laplacian", "gaussian", "matern-ranks"]).fit(X, y)
+    values = np.stack([member.values(machine._encoded(X), 1) for member in machine.members_])
+    together = np.einsum("km,mnk->nk", machine._weights, values)[:, 0]
+    np.testing.assert_allclose(
+        machine.predict(X), machine._mean + together * machine._scale, rtol=1e-12
+    )
+    # Members of one form of the features have it in common.
+    assert machine.members_[0].features is machine.members_[1].features
+    asked, says = [], Squares.says
+    monkeypatch.setattr(
+        Squares, "says", staticmethod(lambda one, Z, d: asked.append(one) or says(one, Z, d))
+    )
+    machine._weights = np.array([[0.25, 0.0, 0.75]])
+    machine.weights_ = machine._weights[0]
+    together = 0.25 * values[0, :, 0] + 0.75 * values[2, :, 0]
+    np.testing.assert_allclose(
+        machine.predict(X), machine._mean + together * machine._scale, rtol=1e-12
+    )
+    assert asked == [machine.members_[0].fitted, machine.members_[2].fitted]
 
 
 def test_unknown_members_are_refused():

@@ -11,8 +11,9 @@ import numpy as np
 from mercer._compile_numba import njit
 from mercer.kernels._tiles_numba import ROWS, _power_double
 from mercer.kernels._wide_numba import wide
+from mercer.kernels.tile_sizes import RUN
 
-__all__ = ["matern_square", "weigh_slopes"]
+__all__ = ["matern_square", "weigh_matern", "weigh_slopes"]
 
 LOG2_E = 1.4426950408889634
 THIRD, FIVE_THIRDS = 1.0 / 3.0, 5.0 / 3.0
@@ -71,3 +72,38 @@ def weigh_slopes(D, hx, hz, G, first, twice):
                 d[j] = 2.0 * FIVE_THIRDS * g[j] * (1.0 + a) * _power_double(-LOG2_E * a)
         for j in range(last, m):
             d[j] = 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def _sum_three_halves(d, hz, h, w):
+    wide()
+    total = 0.0
+    for j in range(d.shape[0]):
+        a = np.sqrt(6.0 * max((h + hz[j]) - d[j], 0.0))
+        total += (1.0 + a) * _power_double(-LOG2_E * a) * w[j]
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def _sum_five_halves(d, hz, h, w):
+    wide()
+    total = 0.0
+    for j in range(d.shape[0]):
+        a = np.sqrt(10.0 * max((h + hz[j]) - d[j], 0.0))
+        total += (1.0 + a + THIRD * a * a) * _power_double(-LOG2_E * a) * w[j]
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def weigh_matern(D, hx, hz, w, f, twice):
+    """Add Matern values times weights to f without writing the values."""
+    wide()
+    n, m = D.shape
+    for i in range(n):
+        for start in range(0, m, RUN):
+            stop = min(start + RUN, m)
+            d, z, b = D[i, start:stop], hz[start:stop], w[start:stop]
+            if twice == 3:
+                f[i] += _sum_three_halves(d, z, hx[i], b)
+            else:
+                f[i] += _sum_five_halves(d, z, hx[i], b)

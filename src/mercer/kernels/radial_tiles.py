@@ -42,7 +42,9 @@ exponents, in_units, powers_of_two, raise_two, raise_two_double, repair, weigh_p
     "weigh_powers",
 )
 raise_two_square = lazily("mercer.kernels._tiles_numba", "raise_two_square")
-matern_square = lazily("mercer.kernels._radial_numba", "matern_square")
+matern_square, weigh_matern = lazily(
+    "mercer.kernels._radial_numba", "matern_square", "weigh_matern"
+)
 
 ERROR = 5e-6
 """Error of a Gaussian kernel value beyond which its pair is computed again."""
@@ -167,6 +169,8 @@ class RadialTiles(Tiles):
         Turns squared distances into kernel values, in place; without it the kernel is Gaussian.
     slope : float, default=1.0
         Minus twice the derivative of the profile at zero, infinite if it is not smooth.
+    twice : {3, 5}, optional
+        Twice the nu of a Matern kernel, which has compiled passes in float64.
 
     Examples
     --------
@@ -182,11 +186,13 @@ class RadialTiles(Tiles):
         factor: Array | float,
         profile: Callable[[Array], None] | None = None,
         slope: float = 1.0,
+        twice: int | None = None,
     ) -> None:
         super().__init__(Z)
         m, p = Z.shape
         self.Z = Z
         self.profile = profile
+        self.twice = twice if Z.dtype == np.float64 else None
         self.precision = PRECISION[Z.dtype]
         # Powers of two are cheaper than those of e: the Gaussian's t is in units of log 2.
         self.unit = LOG2_E if profile is None else 1.0
@@ -297,12 +303,16 @@ class RadialTiles(Tiles):
 
     def _weigh(self, rows: TileRows, columns: slice, a: Array, f: Array) -> None:
         hx, gaussian = rows.half, self.profile is None and self.dtype == np.float64
-        if not gaussian or rows.far.size or not (self.finite and np.isfinite(hx).all()):
+        known = gaussian or self.twice is not None
+        if not known or rows.far.size or not (self.finite and np.isfinite(hx).all()):
             return super()._weigh(rows, columns, a, f)
         # Kernel values are never written: that alone is a fifth of the time.
         D = scratch.tile(1, len(hx), len(a), self.dtype)
         np.matmul(rows.units, self.columns[:, columns], out=D)
-        weigh_powers(D, hx, self.half[columns], a, f)
+        if gaussian:
+            weigh_powers(D, hx, self.half[columns], a, f)
+        else:
+            weigh_matern(D, hx, self.half[columns], a, f, self.twice)
 
     def _tile(self, rows: TileRows, columns: slice, target: Array, flat: Array) -> None:
         """Write the kernel values of a tile; `flat` is the memory from its first one on."""

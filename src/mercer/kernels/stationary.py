@@ -181,7 +181,7 @@ class Radial(Profile):
 
     def _tiles(self, Z: Array) -> RadialTiles:
         slope = abs(float(self._slope(np.zeros(1))[0])) if self._smooth else np.inf
-        return RadialTiles(Z, self._factor(Z), self._profile, slope)
+        return RadialTiles(Z, self._factor(Z), self._profile, slope, self._twice_nu)
 
     def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:
         s = self._squared(X, Z)

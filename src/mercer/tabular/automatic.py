@@ -376,10 +376,20 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         return effect_of(predict, X, column, points)
 
     def _values(self, X: PointsLike) -> Array:
-        """Return what every member says of rows, (m, n, d)."""
+        """Return what every member says of rows, (m, n, d); zeros of members without weight."""
         check_is_fitted(self)
         M = self._encoded(X)
-        return np.stack([member.values(M, self._outputs) for member in self.members_])
+        values = np.zeros((len(self.members_), len(M), self._outputs))
+        counts = np.any(np.atleast_2d(self.weights_) != 0.0, axis=0)
+        # Forms that several members have in common are made once.
+        forms: dict[int, Array] = {}
+        for k in np.flatnonzero(counts):
+            member = self.members_[k]
+            one = id(member.features)
+            if one not in forms:
+                forms[one] = member.features(M)
+            values[k] = member.task.says(member.fitted, member.moved(forms[one]), self._outputs)
+        return values
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

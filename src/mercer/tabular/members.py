@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,20 @@ class TableSample:
 
     seed: int
 
+    @cached_property
+    def scaled(self) -> Features:
+        """Features with standardized numbers, of the rows to which machines are fitted."""
+        return Features.of(self.X[: self.fitted], self.numbers, self.categories, ranks=False)
+
+    @cached_property
+    def ranked(self) -> Features:
+        """Features with normal scores of the ranks of numbers."""
+        return Features.of(self.X[: self.fitted], self.numbers, self.categories, ranks=True)
+
+    def features(self, candidate: Candidate) -> Features:
+        """Return the form of the features that a candidate has; members of one form share it."""
+        return self.ranked if candidate.ranks else self.scaled
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -78,9 +93,9 @@ class Cost:
         """Return the cost of a machine of few rows; 0 where there are no more than these."""
         if columns.fitted <= PROBED:
             return cls()
-        X = columns.X[:PROBED]
-        features = Features.of(X, columns.numbers, columns.categories, candidate.ranks)
-        Z, rows = features(X), slice(0, PROBED)
+        rows = slice(0, PROBED)
+        features = columns.features(candidate)
+        Z = features(columns.X[rows])
         kernel = features.kernel(candidate, Z, np.random.default_rng(columns.seed))
         began = time.perf_counter()
         task.left_out(_fit(task.machine(kernel), Z, task, rows), Z, rows)
@@ -136,7 +151,10 @@ class Member:
 
     def points(self, X: Array) -> Array:
         """Return the points that the machine is computed from."""
-        Z = self.features(X)
+        return self.moved(self.features(X))
+
+    def moved(self, Z: Array) -> Array:
+        """Return features in the metric of the machine."""
         return Z if self.map is None else mapped(Z, self.map)
 
     def completed(self, columns: TableSample, task: Task) -> Member:
@@ -186,9 +204,8 @@ def judge(name: str, candidate: Candidate, columns: TableSample, task: Task) -> 
         Its targets.
     """
     began = time.perf_counter()
-    X = columns.X[: columns.fitted]
-    features = Features.of(X, columns.numbers, columns.categories, candidate.ranks)
-    Z = features(X[: columns.judged])
+    features = columns.features(candidate)
+    Z = features(columns.X[: columns.judged])
     start = features.kernel(candidate, Z, np.random.default_rng(columns.seed))
     found = _tuned(task.machine(start), Z, task, columns, ard=True)
     machine = _fit(found.best_estimator_, Z, task, slice(0, columns.judged))
@@ -199,7 +216,7 @@ def judge(name: str, candidate: Candidate, columns: TableSample, task: Task) -> 
         found.best_estimator_,
         machine if columns.judged == columns.fitted else None,
         left,
-        _importance(machine.kernel_, Z, features, X.shape[1]),
+        _importance(machine.kernel_, Z, features, columns.X.shape[1]),
         time.perf_counter() - began,
         found.notes_,
         task=type(task),
