@@ -14,18 +14,6 @@ from sklearn.utils import Bunch
 
 from mercer._typing import AnyArray
 
-__all__ = [
-    "load_abalone",
-    "load_air_passengers",
-    "load_auto_mpg",
-    "load_co2",
-    "load_concrete",
-    "load_elevation",
-    "load_german_credit",
-    "load_haberman",
-    "load_house_votes",
-]
-
 PARAMETERS = """
     Parameters
     ----------

@@ -14,8 +14,6 @@ from mercer._sklearn import num_samples, safe_indexing
 from mercer._typing import PointsLike, Predictor, TargetsLike
 from mercer.kernels.points import Array
 
-__all__ = ["jackknife", "sensitivity_curve"]
-
 
 def jackknife(
     estimator: Predictor,

@@ -7,22 +7,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._typing import Array, Classifier, PointsLike, Predictor, SupportVectors, TargetsLike
 from mercer.inspect.printing import PrintedReport
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.gaussian import Gaussian
+from mercer.kernels.points import to_dense
 from mercer.losses.base import Loss
 from mercer.machines.protocol import is_classifier
-
-__all__ = [
-    "MarginReport",
-    "empirical_risk",
-    "margin_report",
-    "robustness_radius",
-]
 
 
 def empirical_risk(
@@ -104,7 +98,7 @@ def _length(machine: MarginClassifier, X: PointsLike) -> float:
     kernel = getattr(machine, "kernel_", None)
     if kernel is None:
         return float(np.linalg.norm(machine.coef_))
-    a = np.ravel(_dense(machine.dual_coef_))
+    a = np.ravel(to_dense(machine.dual_coef_))
     if kernel.precomputed:
         support = machine.support_
         K = np.asarray(X)[np.ix_(support, support)] if len(X) == np.shape(X)[1] else None
@@ -113,10 +107,6 @@ def _length(machine: MarginClassifier, X: PointsLike) -> float:
     else:
         K = kernel(machine.support_vectors_) if len(a) else np.zeros((0, 0))
     return float(np.sqrt(max(float(a @ K @ a), 0.0)))
-
-
-def _dense(values: object) -> NDArray[np.float64]:
-    return np.asarray(values.toarray() if hasattr(values, "toarray") else values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

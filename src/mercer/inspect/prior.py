@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist
 
 from mercer.inspect.projection import complement, monomials
 from mercer.kernels.base import Kernel
-from mercer.kernels.points import Array, Data, as_points, is_sparse
+from mercer.kernels.points import Array, Data, as_points, dense_double
 
 
 def sample_paths(
@@ -96,6 +96,6 @@ def default_width(
     X = as_points(X)
     if X.shape[0] > max_samples:
         X = X[np.random.default_rng(random_state).permutation(X.shape[0])[:max_samples]]
-    distances = pdist(np.asarray(X.toarray() if is_sparse(X) else X, dtype=float))
+    distances = pdist(dense_double(X))
     positive = distances[distances > 0.0]
     return float(np.quantile(positive, quantile)) if len(positive) else 1.0

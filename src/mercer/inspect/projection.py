@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from mercer.kernels.base import Kernel
-from mercer.kernels.points import Array, Data, as_points, is_sparse
+from mercer.kernels.points import Array, Data, dense_double
 
 
 def column_space(B: Array) -> Array:
@@ -219,8 +219,7 @@ def monomials(kernel: Kernel, X: Data) -> Array:
     """
     if not kernel.order or not kernel.numeric:
         return np.empty((X.shape[0] if hasattr(X, "shape") else len(X), 0))
-    X = as_points(X)
-    X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=float)
+    X = dense_double(X)
     middle = 0.5 * (X.max(axis=0) + X.min(axis=0))
     reach = np.ptp(X, axis=0) / 2.0
     X = (X - middle) / np.where(reach > 0.0, reach, 1.0)

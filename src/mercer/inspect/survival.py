@@ -21,18 +21,6 @@ from mercer.losses.regression import Absolute
 from mercer.machines.survival_targets import Intervals, as_intervals
 from mercer.smoothing.survival import SurvivalCurve, kaplan_meier
 
-__all__ = [
-    "DCalibration",
-    "SurvivalCalibration",
-    "brier_score",
-    "concordance",
-    "d_calibration",
-    "integrated_brier_score",
-    "interval_error",
-    "survival_calibration",
-]
-
-
 # Pairs that are compared at once.
 MAX_PAIRS = 2**22
 

@@ -114,8 +114,9 @@ class ManifoldDisplay(Display):
         thin = 2.0 if len(self.lines) == 1 else 0.9
         style = {"color": "black", "lw": thin, "zorder": 3, **(line_kwargs or {})}
         self.lines_ = [line for path in self.lines for line in ax.plot(*path.T, **style)]
+        names = () if self.names is None else self.names
         sides = ("xlabel", "ylabel", "zlabel")
-        labels: dict[str, Any] = dict(zip(sides, self.names or (), strict=False))
+        labels: dict[str, Any] = dict(zip(sides, names, strict=False))
         return self._finish(**labels)
 
     @classmethod

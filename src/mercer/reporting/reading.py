@@ -13,7 +13,7 @@ from sklearn.base import OneToOneFeatureMixin
 
 from mercer._typing import PointsLike
 from mercer.inspect import filter_curve
-from mercer.kernels.points import Array
+from mercer.kernels.points import Array, is_sparse, to_dense
 from mercer.machines.base import KernelMachine
 from mercer.plotting import panels
 from mercer.plotting.base import Axes
@@ -39,7 +39,7 @@ def effects_section(subject: Subject, max_time: float | None) -> Section:
     p = len(subject.names)
     rows = _affordable(subject, max_time)
     X = subject.rows(rows)
-    X = X.toarray() if hasattr(X, "toarray") else X
+    X = to_dense(X) if is_sparse(X) else X
     label = subject.classes[-1] if subject.classifies else None
     if label is None:
         what = subject.target
@@ -134,7 +134,7 @@ def influence_section(
     coef: Any = getattr(machine, "dual_coef_", None) if index is not None else None
     fit = subject.faithful and coef is not None and np.shape(coef)[1] == len(index)
     if fit and not getattr(machine, "approximation", None):
-        coef = np.abs(np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef)).sum(axis=0)
+        coef = np.abs(to_dense(coef)).sum(axis=0)
         size = _left_out(subject) if _can_leave_out(subject, len(index), max_time) else None
         if size is not None:
             section.say(
@@ -239,7 +239,7 @@ def kernel_section(subject: Subject) -> Section | None:
     if kernel is None or getattr(kernel, "precomputed", True) or not isinstance(C, float | int):
         return None
     section = Section("What the kernel keeps and removes", "kernel")
-    Z = Z.toarray() if hasattr(Z, "toarray") else np.asarray(Z, dtype=float)
+    Z = np.asarray(to_dense(Z), dtype=float)
     whose = "" if member is None else f" of the machine with the largest weight, {member.name},"
     section.say(f"The kernel{whose} is {short(kernel)}, with C = {number(float(C))}.")
     m = len(Z)

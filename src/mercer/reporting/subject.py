@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import num_samples, safe_indexing
 from mercer._typing import Estimator, PointsLike, TargetsLike
-from mercer.kernels.points import Array
+from mercer.kernels.points import Array, to_dense
 
 __all__ = ["Subject", "subject_of"]
 
@@ -93,8 +93,7 @@ class Subject:
         """Return a column."""
         if hasattr(self.X, "iloc"):
             return np.asarray(self.X.iloc[:, j])
-        column: Any = self.X[:, [j]]
-        return np.ravel(column.toarray() if hasattr(column, "toarray") else column)
+        return np.ravel(to_dense(self.X[:, [j]]))
 
     def label(self, i: int) -> str:
         """Return the name of a row: its label in the index of a data frame, or its number."""

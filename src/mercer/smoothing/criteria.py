@@ -62,10 +62,8 @@ class Criterion(Params, ABC):
 
         Parameters
         ----------
-        spectral : Spectral
-            The machine for every C.
-        y : (n,) or (n, d) array
-            Targets.
+        spectral, y :
+            As in :func:`mercer.smoothing.secular.mean_square`.
         C : (k,) array
             Weights of the loss.
         """

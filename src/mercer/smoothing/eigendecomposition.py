@@ -235,15 +235,7 @@ class Spectral:
         return out.reshape(Y.shape)
 
     def at(self, y: ArrayLike, C: float) -> Fit:
-        """Return the smoother fit of the machine with one C, for criteria.
-
-        Parameters
-        ----------
-        y : (n,) or (n, d) array
-            Targets.
-        C : float
-            Weight of the loss.
-        """
+        """Return the smoother fit to targets y of the machine with one C, for criteria."""
         inverse = self._inverse(np.asarray(C))
         targets = self._targets(np.asarray(y, dtype=np.float64))
         return Fit(

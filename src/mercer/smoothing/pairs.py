@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
 from mercer._typing import Array, PointsLike
+from mercer.kernels.points import to_dense
 
 __all__ = [
     "Pairs",
@@ -39,8 +40,7 @@ class Pairs(NamedTuple):
 
 def as_sample(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """Return features (n, p) and targets (n,); refuse other shapes."""
-    dense: Any = X.toarray() if hasattr(X, "toarray") else X
-    points, targets = np.asarray(dense, dtype=float), np.asarray(y, dtype=float)
+    points, targets = np.asarray(to_dense(X), dtype=float), np.asarray(y, dtype=float)
     points = points[:, None] if points.ndim == 1 else points
     if targets.ndim != 1 or points.ndim != 2 or len(points) != len(targets):
         raise ValueError(

@@ -96,10 +96,8 @@ def morozov(spectral: Spectral, y: ArrayLike, variance: float) -> float:
 
     Parameters
     ----------
-    spectral : Spectral
-        The machine for every C.
-    y : (n,) or (n, d) array
-        Targets; several outputs share their noise.
+    spectral, y :
+        As in :func:`mean_square`; several outputs share their noise.
     variance : float
         The variance :math:`\sigma^2`.
 
@@ -146,10 +144,8 @@ def ivanov(spectral: Spectral, y: ArrayLike, norm: float) -> float:
 
     Parameters
     ----------
-    spectral : Spectral
-        The machine for every C.
-    y : (n,) or (n, d) array
-        Targets; the norm is that of all outputs.
+    spectral, y :
+        As in :func:`mean_square`; the norm is that of all outputs.
     norm : float
         The bound :math:`\pi`.
 
@@ -229,10 +225,8 @@ def average(
 
     Parameters
     ----------
-    spectral : Spectral
-        The machine for every C.
-    y : (n,) or (n, d) array
-        Targets.
+    spectral, y :
+        As in :func:`mean_square`.
     variance, std : float
         An estimate of the variance of the noise, and its standard deviation.
     width : float, default=2.0
@@ -272,10 +266,8 @@ class WeightRule(Params, ABC):
 
         Parameters
         ----------
-        spectral : Spectral
-            The machine for every C.
-        y : (n,) or (n, d) array
-            Targets.
+        spectral, y :
+            As in :func:`mean_square`.
         """
 
 

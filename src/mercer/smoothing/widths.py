@@ -13,6 +13,7 @@ from scipy.spatial.distance import pdist
 from mercer._typing import Array
 from mercer.kernels import Gaussian, Kernel
 from mercer.kernels.named import median_distance
+from mercer.kernels.points import to_dense
 from mercer.losses.base import Loss
 from mercer.smoothing.eigendecomposition import Spectral
 from mercer.smoothing.pairs import neighbours, some_rows
@@ -197,8 +198,7 @@ def guess_width(X: ArrayLike, method: str = "median", max_rows: int = MAX_ROWS) 
     >>> guess_width([[0.0], [1.0], [3.0]], "mean")
     2.0
     """
-    dense: Any = X.toarray() if hasattr(X, "toarray") else X
-    points = np.asarray(dense, dtype=float)
+    points = np.asarray(to_dense(X), dtype=float)
     points = points[:, None] if points.ndim == 1 else points
     points = points[some_rows(len(points), max_rows)]
     if method not in ("median", "mean", "neighbours"):
