@@ -26,8 +26,6 @@ class KernelDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     line_ : matplotlib Line2D
 
     Examples
@@ -39,8 +37,9 @@ class KernelDisplay(Display):
     array([0.011, 0.135, 0.607, 1.   , 0.607, 0.135, 0.011])
     """
 
-    def __init__(self, *, x: Array, values: Array, at: float = 0.0) -> None:
-        self.x, self.values, self.at = x, values, at
+    x: Array
+    values: Array
+    at: float = 0.0
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the values.
@@ -52,15 +51,10 @@ class KernelDisplay(Display):
             Label of the curve.
         **kwargs
             For ``Axes.plot``.
-
-        Returns
-        -------
-        KernelDisplay
         """
         ax = self._draw_on(ax)
         (self.line_,) = ax.plot(self.x, self.values, label=name, **kwargs)
-        ax.set(xlabel="$x$", ylabel=f"$k({self.at:g}, x)$")
-        return self
+        return self._finish(xlabel="$x$", ylabel=f"$k({self.at:g}, x)$")
 
     @classmethod
     def from_kernel(
@@ -82,13 +76,6 @@ class KernelDisplay(Display):
             Where to evaluate it; one period, or four units to each side, if not given.
         at : float, default=0.0
             The first argument.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        KernelDisplay
         """
         if x is None:
             reach = 4.0 if kernel.period is None else 0.5 * kernel.period
@@ -109,8 +96,6 @@ class PriorDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
 
     Examples
@@ -122,26 +107,14 @@ class PriorDisplay(Display):
     3
     """
 
-    def __init__(self, *, x: Array, paths: Array) -> None:
-        self.x, self.paths = x, paths
+    x: Array
+    paths: Array
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the paths.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        **kwargs
-            For ``Axes.plot``.
-
-        Returns
-        -------
-        PriorDisplay
-        """
+        """Draw the paths by ``Axes.plot``."""
         ax = self._draw_on(ax)
         self.lines_ = ax.plot(self.x, self.paths, **kwargs)
-        ax.set(xlabel="$x$", ylabel="typical functions")
-        return self
+        return self._finish(xlabel="$x$", ylabel="typical functions")
 
     @classmethod
     def from_kernel(
@@ -162,13 +135,6 @@ class PriorDisplay(Display):
         x : (n,) array
         n_paths, random_state :
             As in :func:`mercer.inspect.sample_paths`.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        PriorDisplay
         """
         x = np.asarray(x, dtype=float)
         paths = sample_paths(kernel, x[:, None], n_paths, random_state)

@@ -30,8 +30,6 @@ class ShapeDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     line_ : matplotlib Line2D
     marks_ : list of matplotlib Line2D
 
@@ -46,13 +44,10 @@ class ShapeDisplay(Display):
     1
     """
 
-    def __init__(
-        self, *, t: Array, f: Array, active: list[tuple[str, float, Array]], feature: str = "x0"
-    ) -> None:
-        self.t = t
-        self.f = f
-        self.active = active
-        self.feature = feature
+    t: Array
+    f: Array
+    active: list[tuple[str, float, Array]]
+    feature: str = "x0"
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the function and the marks.
@@ -64,27 +59,16 @@ class ShapeDisplay(Display):
             Label of the line.
         **kwargs
             For ``Axes.plot``.
-
-        Returns
-        -------
-        ShapeDisplay
         """
         ax = self._draw_on(ax)
         (self.line_,) = ax.plot(self.t, self.f, label=name, **kwargs)
         self.marks_ = []
         for k, (words, price, places) in enumerate(self.active):
             foot = np.full(len(places), 0.02 + 0.04 * k)
-            (marks,) = ax.plot(
-                places,
-                foot,
-                "|",
-                ms=9,
-                transform=ax.get_xaxis_transform(),
-                label=f"{words}: price {price:.3g}",
-            )
+            style: dict[str, Any] = {"ms": 9, "label": f"{words}: price {price:.3g}"}
+            (marks,) = ax.plot(places, foot, "|", transform=ax.get_xaxis_transform(), **style)
             self.marks_.append(marks)
-        ax.set(xlabel=self.feature, ylabel="function")
-        return self
+        return self._finish(xlabel=self.feature, ylabel="function")
 
     @classmethod
     def from_estimator(
@@ -111,13 +95,6 @@ class ShapeDisplay(Display):
             Values of the other features; medians by default.
         steps : int, default=400
             Points of the line.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        ShapeDisplay
         """
         check_is_fitted(machine)
         names = list(getattr(machine, "feature_names_in_", []))

@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._typing import PointsLike, SplitterLike, TargetsLike
-from mercer.plotting.base import Axes, Display
+from mercer.plotting.base import Axes, Display, Factory
 from mercer.research.selection.l_curve import LCurve
-from mercer.research.selection.stability_report import Stability, stability
+from mercer.research.selection.stability_report import Stability
+from mercer.research.selection.stability_report import stability as compute_stability
 
 __all__ = ["LCurveDisplay", "StabilityProfileDisplay"]
 
@@ -24,8 +24,6 @@ class LCurveDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     line_ : matplotlib Line2D
     corner_ : matplotlib Line2D
         The weight with the largest curvature.
@@ -42,28 +40,15 @@ class LCurveDisplay(Display):
     'norm of the function'
     """
 
-    def __init__(self, *, curve: LCurve) -> None:
-        self.curve = curve
+    curve: LCurve
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        **kwargs
-            For ``Axes.loglog``.
-
-        Returns
-        -------
-        LCurveDisplay
-        """
+        """Draw the curve by ``Axes.loglog``."""
         ax = self._draw_on(ax)
         curve, k = self.curve, self.curve.corner
         (self.line_,) = ax.loglog(curve.residuals, curve.norms, **kwargs)
         (self.corner_,) = ax.plot(curve.residuals[k], curve.norms[k], "o", color="0.2")
-        ax.set(xlabel="norm of the residuals", ylabel="norm of the function")
-        return self
+        return self._finish(xlabel="norm of the residuals", ylabel="norm of the function")
 
 
 class StabilityProfileDisplay(Display):
@@ -78,8 +63,6 @@ class StabilityProfileDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
     points_ : matplotlib Line2D
     labels_ : list of matplotlib Text
         Of the worst samples.
@@ -96,10 +79,12 @@ class StabilityProfileDisplay(Display):
     2
     """
 
-    def __init__(self, *, stability: Stability) -> None:
-        if stability.residuals.ndim != 1:
+    stability: Stability
+    from_estimator = Factory(compute_stability)
+
+    def __post_init__(self) -> None:
+        if self.stability.residuals.ndim != 1:
             raise ValueError("a profile is of one output; take the columns one by one.")
-        self.stability = stability
 
     def plot(self, ax: Axes | None = None, *, worst: int = 3, **kwargs: Any) -> Self:
         """Draw the samples.
@@ -111,10 +96,6 @@ class StabilityProfileDisplay(Display):
             How many samples are numbered.
         **kwargs
             For ``Axes.plot``.
-
-        Returns
-        -------
-        StabilityProfileDisplay
         """
         ax = self._draw_on(ax)
         e, left_out = self.stability.residuals, self.stability.left_out
@@ -124,38 +105,9 @@ class StabilityProfileDisplay(Display):
         ax.plot(ends, ends, color="0.6", lw=0.8)
         style: dict[str, Any] = {"marker": "o", "ls": "", "ms": 4} | kwargs
         (self.points_,) = ax.plot(e, left_out, **style)
+        at: dict[str, Any] = {"xytext": (4, 4), "textcoords": "offset points", "size": "small"}
         self.labels_ = [
-            ax.annotate(
-                str(k), (e[k], left_out[k]), xytext=(4, 4), textcoords="offset points", size="small"
-            )
+            ax.annotate(str(k), (e[k], left_out[k]), **at)
             for k in self.stability.worst[:worst].tolist()
         ]
-        ax.set(xlabel="residual", ylabel="residual when left out")
-        return self
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: PointsLike,
-        y: TargetsLike,
-        *,
-        cv: SplitterLike = None,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Leave samples out and draw what that does.
-
-        Parameters
-        ----------
-        estimator, X, y, cv :
-            As in :func:`mercer.research.selection.stability_report.stability`.
-        ax : matplotlib Axes, optional
-        **kwargs
-            As in :meth:`plot`.
-
-        Returns
-        -------
-        StabilityProfileDisplay
-        """
-        return cls(stability=stability(estimator, X, y, cv=cv)).plot(ax, **kwargs)
+        return self._finish(xlabel="residual", ylabel="residual when left out")
