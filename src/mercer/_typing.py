@@ -17,9 +17,11 @@ __all__ = [
     "Array",
     "Classifier",
     "Constraints",
+    "DType",
     "Estimator",
     "Function",
     "IntervalPredictor",
+    "LinearMap",
     "PointsLike",
     "Predictor",
     "Seed",
@@ -32,6 +34,8 @@ __all__ = [
 Array: TypeAlias = NDArray[np.float64]
 # Numbers of any precision, labels of classes, words.
 AnyArray: TypeAlias = NDArray[Any]
+# Their precision.
+DType: TypeAlias = np.dtype[Any]
 
 # What the methods of scikit-learn's interface accept has no common type, so that these names are
 # words for a reader, and the type checker does not tell them apart.
@@ -44,6 +48,10 @@ PointsLike: TypeAlias = Any
 TargetsLike: TypeAlias = Any
 # One number a row that is not negative: an array, a list, a series; None for ones.
 WeightsLike: TypeAlias = Any
+
+# A matrix, an array of SciPy's sparse ones or its LinearOperator: they share ``@``, ``T`` and
+# ``shape``, but no type.
+LinearMap: TypeAlias = Any
 
 # How samples are split: a number of folds, a splitter of scikit-learn's, pairs of index arrays, or
 # None for what the function does by itself.

@@ -7,14 +7,14 @@ diagonal. The factor stays inside, so its memory, :math:`n (w + 1)` numbers, is 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpbtrf, dpbtrs
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from mercer._typing import Array
+from mercer._typing import Array, LinearMap
 from mercer.gram.factor import JITTERS, Indefinite, Solve, refined
 
 __all__ = ["Band", "by_band", "narrowed"]
@@ -34,7 +34,7 @@ class Band(NamedTuple):
         return rank
 
 
-def narrowed(K: Any) -> Band:
+def narrowed(K: LinearMap) -> Band:
     """Return an order in which a symmetric matrix is a narrow band.
 
     Parameters
@@ -57,7 +57,7 @@ def narrowed(K: Any) -> Band:
 
 
 def by_band(
-    K: Any, band: Band, matvec: Solve, diagonal: Array, e: Array, eps: float, max_bytes: float
+    K: LinearMap, band: Band, matvec: Solve, diagonal: Array, e: Array, eps: float, max_bytes: float
 ) -> Solve:
     """Solve with ``K + diag(e)`` by Cholesky of the band of its rows and columns with finite ``e``.
 
@@ -100,7 +100,7 @@ def by_band(
     return refined([lambda: approximate], matvec, diagonal, e)
 
 
-def _factor(K: Any, band: Band, diagonal: Array) -> tuple[Array, int]:
+def _factor(K: LinearMap, band: Band, diagonal: Array) -> tuple[Array, int]:
     """Return the Cholesky factor of the band, and where it failed; its diagonal is given."""
     n, rank = K.shape[0], band.rank
     ab = np.zeros((band.width + 1, n), order="F")

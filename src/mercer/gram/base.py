@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import DType, LinearMap, PointsLike
 from mercer.gram.factor import MAX_BYTES, Solve, by_cholesky
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
 from mercer.kernels.roundoff import Roundoff
@@ -32,7 +33,7 @@ class Gram(ABC):
 
     @property
     @abstractmethod
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """The dtype of blocks and of the diagonal."""
 
     @property
@@ -153,7 +154,7 @@ class Gram(ABC):
         """Return the block of some points, faster than as a view; None if a view is as fast."""
         return None
 
-    def conjugated(self, W: Any) -> Gram | None:
+    def conjugated(self, W: LinearMap) -> Gram | None:
         """Return ``W K W'`` as a Gram that is faster than three factors; None without such a Gram.
 
         Parameters
@@ -162,7 +163,7 @@ class Gram(ABC):
         """
         return None
 
-    def root(self) -> Any:
+    def root(self) -> PointsLike:
         """Return Z with ``K = ZZ'``, an array or CSR matrix of n rows; None if none is known."""
         return None
 

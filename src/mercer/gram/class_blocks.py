@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._typing import AnyArray
+from mercer._typing import AnyArray, DType
 from mercer.gram.base import Gram, Index, positions, submatrix
 from mercer.gram.indexed import Indexed
 from mercer.gram.tiled import Tiled
@@ -125,7 +125,7 @@ class _Pair(Gram):
         return len(self.index), len(self.index)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         return self.blocks.gram.dtype
 
     def diag(self) -> Array:

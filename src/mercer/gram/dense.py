@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.linalg.blas import dsymv
 
+from mercer._typing import DType, PointsLike
 from mercer.gram.base import Gram, Index, nonzero_rows, submatrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data
@@ -25,7 +24,7 @@ class Matrix(Gram):
         return self.K.shape[0], self.K.shape[1]
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         return self.K.dtype
 
     def dense(self) -> Array:
@@ -76,7 +75,7 @@ class Dense(Matrix):
         return np.asarray(columns[0] if v.ndim == 1 else np.stack(columns, axis=1))
 
 
-def as_square(K: Any) -> Array:
+def as_square(K: PointsLike) -> Array:
     """Return a square matrix of floats, copied only if its dtype must change."""
     matrix: Array = np.asanyarray(K)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:

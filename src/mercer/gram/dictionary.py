@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import LinearMap
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import (
     BLOCK_BYTES,
@@ -177,7 +177,7 @@ class Arranged(Dictionary):
     array([[-1.,  5.]])
     """
 
-    def __init__(self, below: Dictionary, S: Any, E: Array | None = None) -> None:
+    def __init__(self, below: Dictionary, S: LinearMap, E: Array | None = None) -> None:
         self.below, self.S = below, S
         self.E = np.zeros((S.shape[0], 0)) if E is None else np.asarray(E, dtype=np.float64)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import DType
 from mercer.gram.base import EVERYTHING, Gram, Index, positions
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
 from mercer.kernels.roundoff import Roundoff
@@ -42,7 +42,7 @@ class Indexed(Gram):
         return len(self.index), len(self.index)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         return self.gram.dtype
 
     @cached_property

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from mercer._typing import DType
 from mercer.gram.base import Gram, Index, positions
 from mercer.gram.factor import MAX_BYTES, Solve
 from mercer.gram.indexed import Indexed
@@ -58,7 +57,7 @@ class Levels(Gram):
         return self.points.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         return self.points.dtype
 
     def block(self, rows: Index, columns: Index) -> Array:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from mercer._typing import DType, LinearMap, PointsLike
 from mercer.gram.base import Gram, Index, positions
 from mercer.gram.factor import MAX_BYTES, Solve, by_woodbury
 from mercer.kernels.points import Array
@@ -49,7 +48,7 @@ class LowRank(Gram):
         return self.G.shape[0], self.G.shape[0]
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         return self.G.dtype
 
     @property
@@ -77,10 +76,10 @@ class LowRank(Gram):
             out += (self.diagonal * v.T).T
         return out
 
-    def root(self) -> Any:
+    def root(self) -> PointsLike:
         return self.G if self.diagonal is None else None
 
-    def conjugated(self, W: Any) -> Gram | None:
+    def conjugated(self, W: LinearMap) -> Gram | None:
         return LowRank(np.asarray(W @ self.G)) if self.diagonal is None else None
 
     def shifted(self, e: Array, max_bytes: float = MAX_BYTES) -> Solve:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from mercer._typing import DType
 from mercer.gram.base import Gram, Index
 from mercer.kernels.points import Array
 
@@ -50,7 +49,7 @@ class Projected(Gram):
         return self.K.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         return self.K.dtype
 
     def block(self, rows: Index, columns: Index) -> Array:

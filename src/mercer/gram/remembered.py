@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._typing import DType
 from mercer.gram.base import Gram, Index
 from mercer.gram.factor import MAX_BYTES, Solve
 from mercer.kernels.points import Array
@@ -38,7 +37,7 @@ class Remembered(Gram):
         return self.gram.shape
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         return self.gram.dtype
 
     @property

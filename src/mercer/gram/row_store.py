@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer._lazily import lazily
 from mercer._threads import map_blocks
+from mercer._typing import DType
 from mercer.gram.base import Gram
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
 
@@ -195,6 +194,6 @@ class RowStore:
         return spent
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """The dtype of the rows."""
         return self.K.dtype

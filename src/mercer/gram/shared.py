@@ -17,7 +17,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import fields
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 
@@ -87,7 +86,7 @@ class SharedMatrices:
         self._lock = threading.Lock()
 
     def matrix(
-        self, kernel: Kernel, X: Data, compute: Callable[[Any], Array], how: str = "symmetric"
+        self, kernel: Kernel, X: Data, compute: Callable[[Data], Array], how: str = "symmetric"
     ) -> Array:
         """Return ``compute(X)``, or what it returned before; the caller must not write to it.
 
@@ -140,7 +139,7 @@ def _is_plain(X: Data) -> bool:
     )
 
 
-def key(value: Any) -> Hashable | None:
+def key(value: object) -> Hashable | None:
     """Return what tells a pure kernel, or a parameter, from another; None if in doubt.
 
     A function, or a kernel of a user that does not say ``pure = True``, may compute something else
@@ -157,9 +156,9 @@ def key(value: Any) -> Hashable | None:
     kind = type(value)
     if value is None or kind in (bool, int, float, str) or isinstance(value, np.generic):
         return kind, repr(value)
-    if kind is np.ndarray and value.dtype.kind in "biuf":
+    if isinstance(value, np.ndarray) and kind is np.ndarray and value.dtype.kind in "biuf":
         return value.shape, value.dtype.str, value.tobytes()
-    if kind in (list, tuple):
+    if isinstance(value, list | tuple) and kind in (list, tuple):
         parts = [key(part) for part in value]
     elif isinstance(value, Kernel) and value.pure:
         parts = [key(getattr(value, field.name)) for field in fields(value)]  # type: ignore[arg-type]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mercer._typing import DType, LinearMap
 from mercer.gram.banded import Band, by_band, narrowed
 from mercer.gram.base import EVERYTHING, Gram, Index, positions
 from mercer.gram.factor import MAX_BYTES, Solve
@@ -50,7 +50,7 @@ class Sparse(Gram):
     sparse = True
     resident = True
 
-    def __init__(self, K: Any) -> None:
+    def __init__(self, K: LinearMap) -> None:
         matrix = sparse.csr_array(K)
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"A Gram matrix must be square, got shape {matrix.shape}.")
@@ -99,7 +99,7 @@ class Sparse(Gram):
         return self.K.shape[0], self.K.shape[1]
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         return np.dtype(self.K.dtype)
 
     @property
@@ -116,7 +116,7 @@ class Sparse(Gram):
         return narrowed(self.K)
 
     @cached_property
-    def _double(self) -> Any:
+    def _double(self) -> LinearMap:
         """The matrix in float64: SciPy would make a copy in every product."""
         return self.K.astype(np.float64, copy=False)
 
@@ -126,7 +126,7 @@ class Sparse(Gram):
             part = part[:, positions(columns, self.shape[1])]
         return np.asarray(part.toarray())
 
-    def _part(self, rows: Index) -> Any:
+    def _part(self, rows: Index) -> LinearMap:
         """Return some rows, sparse."""
         return self.K[positions(rows, self.shape[0])]
 
@@ -161,10 +161,10 @@ class Sparse(Gram):
         ones = np.ones(self.shape[0])
         return Roundoff(2.0**-23 * ones, ones, 2.0**-100)
 
-    def conjugated(self, W: Any) -> Gram | None:
+    def conjugated(self, W: LinearMap) -> Gram | None:
         if not sparse.issparse(W):
             return None
-        product: Any = W
+        product: LinearMap = W
         return Sparse(product @ self.K @ product.T)
 
     def restrict(self, index: NDArray[np.intp]) -> Gram:

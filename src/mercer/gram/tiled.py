@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._threads import map_blocks, usable_cores
-from mercer._typing import PointsLike
+from mercer._typing import DType, PointsLike
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
 from mercer.gram.lasting import Lasting
 from mercer.gram.shared import shared
@@ -76,10 +76,10 @@ class Tiled(Gram):
         return count(self.X), count(self.X)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         return float_dtype(self.X)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {key: self.__dict__[key] for key in ("kernel", "X", "max_bytes", "_keep")}
 
     def single(self) -> Gram:
@@ -115,11 +115,11 @@ class Tiled(Gram):
             height = self._side(isinstance(known, TiledEvaluator))
         return KeptRows(self.shape[0], self._keep, self.dtype, height)
 
-    def root(self) -> Any:
+    def root(self) -> PointsLike:
         return self._root
 
     @cached_property
-    def _root(self) -> Any:
+    def _root(self) -> PointsLike:
         return self.kernel.root(self.X)
 
     def restrict(self, index: NDArray[np.intp]) -> Gram:

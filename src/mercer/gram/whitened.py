@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, TypeAlias
 
 import numpy as np
 
+from mercer._typing import LinearMap
 from mercer.gram.base import Gram, Index, positions, submatrix
 from mercer.gram.dense import Dense
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
 
-__all__ = ["Map", "Whitened", "whiten"]
-
-Map: TypeAlias = Any
-"""A linear map W with ``W @ v`` and ``W.T @ v``: an array, a sparse array, a LinearOperator."""
+__all__ = ["Whitened", "whiten"]
 
 
 class Whitened(Gram):
@@ -40,7 +37,7 @@ class Whitened(Gram):
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, K: Gram, W: Map) -> None:
+    def __init__(self, K: Gram, W: LinearMap) -> None:
         if len(W.shape) != 2 or W.shape[1] != K.shape[0]:
             raise ValueError(
                 f"W must have one column for each of the {K.shape[0]} points of K, "
@@ -106,7 +103,7 @@ def _units(index: Array, m: int) -> Array:
     return E
 
 
-def whiten(K: Gram, W: Map) -> Gram:
+def whiten(K: Gram, W: LinearMap) -> Gram:
     r"""Return :math:`W K W'` in the form that suits K.
 
     A low-rank K stays of low rank and a sparse K stays sparse under a sparse map; a matrix that is

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from itertools import chain, combinations_with_replacement
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -110,7 +110,7 @@ class Kernel(Params, ABC):
     pure: ClassVar[bool] = False
     """Whether values follow from the parameters alone, so that fits may share a kernel matrix."""
 
-    def __init_subclass__(cls, **settings: Any) -> None:
+    def __init_subclass__(cls, **settings: object) -> None:
         super().__init_subclass__(**settings)
         # Each class says so for itself: a subclass may compute something else.
         cls.pure = vars(cls).get("pure", cls.__module__.startswith("mercer."))
@@ -204,7 +204,7 @@ class Kernel(Params, ABC):
             array given as `out`, which may be part of a larger one.
         """
 
-    def root(self, X: Data) -> Any:
+    def root(self, X: Data) -> Data:
         """Return Z of n rows with ``k(X, X) = ZZ'``, an array or CSR; None if there is none to see.
 
         Parameters
@@ -433,22 +433,22 @@ class Kernel(Params, ABC):
         """Return this kernel restricted to some features: a list of positions or names, a slice."""
         return self._operators.restrict(self, dims)
 
-    def __add__(self, other: Any) -> Kernel:
+    def __add__(self, other: object) -> Kernel:
         return self._operators.add(self, other) if isinstance(other, Kernel) else NotImplemented
 
-    def __mul__(self, other: Any) -> Kernel:
+    def __mul__(self, other: object) -> Kernel:
         if isinstance(other, Real):
             return self.__rmul__(other)
         return (
             self._operators.multiply(self, other) if isinstance(other, Kernel) else NotImplemented
         )
 
-    def __rmul__(self, other: Any) -> Kernel:
+    def __rmul__(self, other: object) -> Kernel:
         return (
             self._operators.scale(self, float(other)) if isinstance(other, Real) else NotImplemented
         )
 
-    def __pow__(self, exponent: Any) -> Kernel:
+    def __pow__(self, exponent: int) -> Kernel:
         return (
             self._operators.power(self, int(exponent)) if is_integer(exponent) else NotImplemented
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections.abc
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ class Callable(Kernel):
            [ 4., 16.]])
     """
 
-    function: collections.abc.Callable[[Data, Data], Any]
+    function: collections.abc.Callable[[Data, Data], Data]
 
     def __post_init__(self) -> None:
         _check_callable(self.function)
@@ -107,7 +106,7 @@ class Pairwise(Kernel):
            [0., 0., 1.]])
     """
 
-    function: collections.abc.Callable[[Any, Any], float]
+    function: collections.abc.Callable[[Data, Data], float]
 
     def __post_init__(self) -> None:
         _check_callable(self.function)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from mercer._typing import PointsLike
+from mercer._typing import DType, PointsLike
 from mercer.kernels.points import (
     BLOCK_BYTES,
     CHUNK_BYTES,
@@ -37,8 +36,8 @@ class Points:
         self.matrix = matrix
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.matrix.dtype
+    def dtype(self) -> DType:
+        dtype: DType = self.matrix.dtype
         return dtype
 
     @cached_property

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import factorial, prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from mercer.kernels.points import (
     is_sparse,
 )
 
-Map: TypeAlias = Callable[[Any], Any]
+Map: TypeAlias = Callable[[Data], Data]
 
 
 class Rearranged(Modified):
@@ -207,7 +207,7 @@ class Invariant(Averaged):
         return [(float(s), _act(g, X)) for s, g in zip(self._signs, self.group, strict=True)]
 
 
-def _act(element: Any, X: Data) -> Data:
+def _act(element: object, X: Data) -> Data:
     if callable(element):
         return as_points(element(X)).astype(X.dtype, copy=False)
     return np.asarray(X @ np.asarray(element).T.astype(X.dtype))

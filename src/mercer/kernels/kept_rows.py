@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from mercer._typing import DType
 from mercer.kernels.points import Array
 
 __all__ = ["KeptRows"]
@@ -41,7 +41,7 @@ class KeptRows:
     (10, 100)
     """
 
-    def __init__(self, n: int, max_bytes: float, dtype: np.dtype[Any], height: int) -> None:
+    def __init__(self, n: int, max_bytes: float, dtype: DType, height: int) -> None:
         self.height = height
         entries = max_bytes / dtype.itemsize
         blocks = -(-n // height)

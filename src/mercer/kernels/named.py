@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.spatial.distance import pdist
 
+from mercer._typing import AnyArray
 from mercer._words import did_you_mean
 from mercer.kernels import callable as _callable
 from mercer.kernels.anova import ANOVA, Additive
@@ -31,7 +31,7 @@ from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.rational_quadratic import RationalQuadratic
 
 
-def _width(gamma: float, square: float = 1.0) -> Any:
+def _width(gamma: float, square: float = 1.0) -> float | Sequence[float] | AnyArray:
     """Return the length scale of ``exp(-gamma r^2)``, times the root of a number."""
     return Gaussian.from_gamma(gamma / square).length_scale
 
@@ -81,7 +81,7 @@ FREE: dict[str, Callable[[], Kernel]] = {
 
 
 def resolve(
-    kernel: Kernel | str | Callable[[Any, Any], Any],
+    kernel: Kernel | str | Callable[[Data, Data], Data],
     X: Data,
     gamma: float | str = "scale",
     degree: int = 3,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from mercer._typing import AnyArray
+from mercer._typing import AnyArray, DType
 
 Array: TypeAlias = AnyArray
 """Numbers of single or double precision; those of double precision alone are in `_typing`."""
@@ -101,13 +101,13 @@ def count(X: Data) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def float_dtype(X: Data) -> np.dtype[Any]:
+def float_dtype(X: Data) -> DType:
     """Return the dtype kernel values take for these points: float32 only for float32 points."""
     single = getattr(X, "dtype", None) == np.float32
     return np.dtype(np.float32 if single else np.float64)
 
 
-def take(X: Data, index: Any) -> Data:
+def take(X: Data, index: slice | Sequence[int] | AnyArray) -> Data:
     """Return the points selected by a slice or an array of integers."""
     if hasattr(X, "shape") or isinstance(index, slice):
         return X[index]
@@ -189,7 +189,7 @@ def _sparse_dot(X: Data, Z: Data) -> Array:
     return out
 
 
-def named_positions(wanted: Sequence[Any], names: Sequence[str]) -> list[int]:
+def named_positions(wanted: Sequence[int | str], names: Sequence[str]) -> list[int]:
     """Return the positions of features that are given by name.
 
     Examples
@@ -200,7 +200,7 @@ def named_positions(wanted: Sequence[Any], names: Sequence[str]) -> list[int]:
     missing = [name for name in wanted if name not in names]
     if missing:
         raise ValueError(f"There is no feature {missing[0]!r}; the data have {list(names)}.")
-    return [list(names).index(name) for name in wanted]
+    return [list(names).index(str(name)) for name in wanted]
 
 
 def pieces(start: int, stop: int, step: int) -> Iterator[slice]:

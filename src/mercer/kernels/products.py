@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -203,7 +202,7 @@ def _by_values(evaluate: Evaluator, X: Data, coef: Array, ends: Sequence[int]) -
 
 
 def _in_blocks(
-    function: Callable[[Any], Array], X: Data, step: int, g: int, q: int, threads: bool
+    function: Callable[[Data], Array], X: Data, step: int, g: int, q: int, threads: bool
 ) -> Array:
     """Put the results of a function of some points together."""
     n = count(X)

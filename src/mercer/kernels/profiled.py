@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -85,7 +84,7 @@ class Profiled(Radial):
         check_integer("dim", self.dim, 1)
         self.__dict__ = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     @abstractmethod

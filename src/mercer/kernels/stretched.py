@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -123,7 +123,7 @@ class Stretched(Modified):
         return self.kernel.coefficients(n)
 
 
-def _checked(scale: Any) -> Array:
+def _checked(scale: object) -> Array:
     """Return positive scales as an array; refuse all others."""
     s = np.asarray(scale, dtype=float)
     if s.ndim > 1 or s.size == 0 or not np.all((s > 0) & (s < np.inf)):

@@ -6,13 +6,14 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from mercer._lazily import lazily
 from mercer._threads import map_blocks
+from mercer._typing import DType
 from mercer.kernels.kept_rows import KeptRows
 from mercer.kernels.points import (
     Array,
@@ -39,7 +40,7 @@ class Scratch(threading.local):
     def __init__(self) -> None:
         self.tiles = [np.empty(0)] * 2
 
-    def tile(self, number: int, n: int, m: int, dtype: np.dtype[Any]) -> Array:
+    def tile(self, number: int, n: int, m: int, dtype: DType) -> Array:
         """Return an ``(n, m)`` matrix that is valid until the next call for the same number."""
         if self.tiles[number].nbytes < n * m * dtype.itemsize:
             self.tiles[number] = np.empty(-(-n * m * dtype.itemsize // 8))
@@ -404,7 +405,7 @@ def copy_to(D: Array, target: Array) -> None:
         target[...] = D
 
 
-def _has_rows(out: Array, dtype: np.dtype[Any]) -> bool:
+def _has_rows(out: Array, dtype: DType) -> bool:
     """Whether rows are contiguous and follow each other, whatever lies between them."""
     (down, across), size = out.strides, dtype.itemsize
     return out.dtype == dtype and across == size and down >= 0 and down % size == 0

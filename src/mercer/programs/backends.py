@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from mercer._deadline import interruptible, time_left
 from mercer._linear_program import NoOptimumError, linear_program
-from mercer._typing import Array
+from mercer._typing import Array, LinearMap
 from mercer.programs.cones import (
     Cone,
     Exponential,
@@ -32,9 +32,9 @@ __all__ = ["Canonical", "Raw", "clarabel", "highs"]
 class Canonical:
     """Matrices of a program: cost ``P, q``, rows ``A, b``, and the cones of consecutive rows."""
 
-    P: Any
+    P: LinearMap
     q: Array
-    A: Any
+    A: LinearMap
     b: Array
     cones: tuple[tuple[Cone, int], ...]
 
@@ -72,7 +72,7 @@ def clarabel(
     start = time.perf_counter()
     left, ends = threading.Event(), [start]
 
-    def stop(_: Any) -> bool:
+    def stop(_: object) -> bool:
         """Answer whether nobody waits any more, or another iteration would end too late."""
         ends.append(time.perf_counter())
         # The first one is begun in any case: what comes before it is no iteration.
@@ -135,7 +135,7 @@ def highs(form: Canonical, tol: float, max_iter: int, max_time: float | None, me
         [np.zeros(0, dtype=bool)]
         + [np.full(size, isinstance(cone, Zero)) for cone, size in form.cones]
     )
-    A: Any = sp.csr_array(form.A)
+    A: LinearMap = sp.csr_array(form.A)
     names = {"simplex": "highs-ds", "interior": "highs-ipm", "highs": "highs"}
     start = time.perf_counter()
     try:

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer._linear_program import linear_program
-from mercer._typing import Array
+from mercer._typing import Array, LinearMap
 
 __all__ = ["MarginAnswer", "MarginProgram"]
 
@@ -279,7 +279,7 @@ class MarginProgram:
         r, q, s = np.count_nonzero(tied), N.shape[1], np.count_nonzero(high)
         best = float(self.c @ np.maximum(0.0, 1.0 - M @ alpha - N @ b))
         slacks = sp.eye_array(len(beta), format="csr")[:, high]
-        rows: Any = sp.hstack([sp.csr_array(M[:, tied]), sp.csr_array(N), slacks])
+        rows: LinearMap = sp.hstack([sp.csr_array(M[:, tied]), sp.csr_array(N), slacks])
         budget = np.concatenate([np.zeros(r + q), self.c[high]])[None, :]
         program: dict[str, Any] = {
             "A_ub": sp.csr_array(sp.vstack([-rows, sp.csr_array(budget)])),

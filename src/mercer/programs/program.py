@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._typing import Array
+from mercer._typing import Array, LinearMap
 from mercer.programs import backends
 from mercer.programs.cones import (
     Cone,
@@ -78,7 +78,8 @@ class ProgramRows:
         return slice(self.start, self.start + self.size)
 
 
-Terms = Sequence[tuple[Any, Block]]
+Numbers: TypeAlias = float | Sequence[float] | Array
+Terms: TypeAlias = Sequence[tuple[LinearMap, Block]]
 
 
 @dataclass(frozen=True)
@@ -173,14 +174,16 @@ class Program:
         self._n = 0
         self._m = 0
         self._costs: list[tuple[Block, Array]] = []
-        self._squares: list[tuple[Block, Any]] = []
-        self._rows: list[tuple[int, Any, Block]] = []
+        self._squares: list[tuple[Block, LinearMap]] = []
+        self._rows: list[tuple[int, LinearMap, Block]] = []
         self._right: list[Array] = []
         self._cones: list[tuple[Cone, int]] = []
 
     # Variables and cost ---------------------------------------------------------------------------
 
-    def variable(self, size: int, lower: Any = None, upper: Any = None) -> Block:
+    def variable(
+        self, size: int, lower: Numbers | None = None, upper: Numbers | None = None
+    ) -> Block:
         """Add variables, free unless bounds are given (a number, or one for each)."""
         block = Block(self._n, int(size))
         self._n += block.size
@@ -191,12 +194,12 @@ class Program:
                 rows([(sp.eye_array(block.size, format="csr")[kept], block)], bounds[kept])
         return block
 
-    def cost(self, block: Block, q: Any) -> None:
+    def cost(self, block: Block, q: Numbers) -> None:
         """Add the linear cost ``q'x``."""
         q = np.broadcast_to(np.asarray(q, dtype=np.float64), (block.size,))
         self._costs.append((block, q))
 
-    def square(self, block: Block, R: Any = None, weight: float = 1.0) -> None:
+    def square(self, block: Block, R: LinearMap | None = None, weight: float = 1.0) -> None:
         r"""Add :math:`\tfrac12 w |Rx|^2`; R is the identity by default."""
         R = sp.eye_array(block.size, format="csr") if R is None else R
         if R.shape[1] != block.size:
@@ -205,37 +208,37 @@ class Program:
 
     # Rows -----------------------------------------------------------------------------------------
 
-    def equal(self, terms: Terms, right: Any) -> ProgramRows:
+    def equal(self, terms: Terms, right: Numbers) -> ProgramRows:
         """Ask for ``sum A x = right``."""
         return self._add(Zero(), terms, right, 1.0)
 
-    def at_most(self, terms: Terms, right: Any) -> ProgramRows:
+    def at_most(self, terms: Terms, right: Numbers) -> ProgramRows:
         """Ask for ``sum A x <= right``."""
         return self._add(Nonnegative(), terms, right, 1.0)
 
-    def at_least(self, terms: Terms, right: Any) -> ProgramRows:
+    def at_least(self, terms: Terms, right: Numbers) -> ProgramRows:
         """Ask for ``sum A x >= right``."""
         return self._add(Nonnegative(), terms, right, -1.0)
 
-    def norm(self, terms: Terms, shift: Any, bound: Terms, offset: float = 0.0) -> ProgramRows:
+    def norm(self, terms: Terms, shift: Numbers, bound: Terms, offset: float = 0.0) -> ProgramRows:
         """Ask for ``|sum A x + shift|_2 <= sum c x + offset``."""
         inner = self._stack(terms, shift)
         outer = self._stack([(np.atleast_2d(c), block) for c, block in bound], offset)
         return self._inside(SecondOrder(), [outer, inner])
 
-    def semidefinite(self, terms: Terms, shift: Any, size: int) -> ProgramRows:
+    def semidefinite(self, terms: Terms, shift: Numbers, size: int) -> ProgramRows:
         """Ask for a positive semidefinite matrix whose scaled triangle is ``sum A x + shift``."""
         return self._inside(Semidefinite(size), [self._stack(terms, shift)])
 
-    def exponential(self, terms: Terms, shift: Any) -> ProgramRows:
+    def exponential(self, terms: Terms, shift: Numbers) -> ProgramRows:
         r"""Ask for ``(u, v, w) = sum A x + shift`` with :math:`v e^{u/v} \le w`, three rows."""
         return self._inside(Exponential(), [self._stack(terms, shift)])
 
-    def power(self, terms: Terms, shift: Any, alpha: float) -> ProgramRows:
+    def power(self, terms: Terms, shift: Numbers, alpha: float) -> ProgramRows:
         r"""Ask for ``(u, v, w) = sum A x + shift``, :math:`|w| \le u^\alpha v^{1 - \alpha}`."""
         return self._inside(Power(alpha), [self._stack(terms, shift)])
 
-    def _stack(self, terms: Terms, shift: Any) -> tuple[Terms, Array]:
+    def _stack(self, terms: Terms, shift: Numbers) -> tuple[Terms, Array]:
         """Return terms and shift of an expression with as many rows as the largest of them."""
         size = max([np.size(shift), *(A.shape[0] for A, _ in terms)])
         return terms, np.broadcast_to(np.asarray(shift, dtype=np.float64), (size,)).copy()
@@ -248,7 +251,7 @@ class Program:
         self._cones.append((cone, self._m - start))
         return ProgramRows(start, self._m - start, -1.0)
 
-    def _add(self, cone: Cone, terms: Terms, right: Any, sign: float) -> ProgramRows:
+    def _add(self, cone: Cone, terms: Terms, right: Numbers, sign: float) -> ProgramRows:
         _, right = self._stack(terms, right)
         start = self._m
         self._put(terms, sign * right, sign)
@@ -366,11 +369,11 @@ def _largest(*arrays: Array) -> float:
     return max(float(np.max(np.abs(array), initial=0.0)) for array in arrays)
 
 
-def _placed(M: Any, row: int, column: int, shape: tuple[int, int]) -> Any:
+def _placed(M: LinearMap, row: int, column: int, shape: tuple[int, int]) -> LinearMap:
     return _sum([(M, row, column)], shape)
 
 
-def _sum(parts: Sequence[tuple[Any, int, int]], shape: tuple[int, int]) -> Any:
+def _sum(parts: Sequence[tuple[LinearMap, int, int]], shape: tuple[int, int]) -> LinearMap:
     """Return the sparse matrix of blocks that begin at some row and column."""
     entries = [sp.coo_array(M) for M, _, _ in parts]
     data = [entry.data for entry in entries]

@@ -13,15 +13,14 @@ is a parabola with vertex :math:`-p^\pm` on either side that goes on as a straig
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, LinearMap
 from mercer.losses.base import DualTerms
-from mercer.programs.program import Optimum, Program, ProgramRows, Terms
+from mercer.programs.program import Block, Optimum, Program, ProgramRows, Terms
 
 __all__ = ["ProgramLosses", "add_losses"]
 
@@ -110,7 +109,7 @@ def add_losses(program: Program, terms: DualTerms, f: Terms, widths: Terms = ())
     for index, kind, sides in groups:
         if not len(index):
             continue
-        own: list[tuple[Any, Any]] = []
+        own: list[tuple[LinearMap, Block]] = []
         eye = np.ones(len(index))
         if kind in (QUADRATIC, BOTH):
             u = program.variable(len(index))
@@ -152,12 +151,12 @@ def _kinds(q: Array, bound: Array) -> NDArray[np.intp]:
     return np.where(bound == 0, ABSENT, kinds)
 
 
-def _diagonal(values: Array) -> Any:
-    diagonal: Any = sp.diags_array(values)
+def _diagonal(values: Array) -> LinearMap:
+    diagonal: LinearMap = sp.diags_array(values)
     return diagonal.tocsr()
 
 
-def _scaled(M: Any, index: Index, scale: Array) -> Any:
+def _scaled(M: LinearMap, index: Index, scale: Array) -> LinearMap:
     """Return some rows of a matrix, dense or sparse, each times a number."""
     if not isinstance(M, np.ndarray):
         return _diagonal(scale) @ M[index]

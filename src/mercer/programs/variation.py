@@ -17,14 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import Array, LinearMap
 from mercer.losses.base import Loss, QuadraticDualLoss
 from mercer.programs.program import Block, Infeasible, Program
 from mercer.programs.program_losses import add_losses
@@ -499,7 +498,7 @@ class VariationProblem:
         return Variation(parts, b, self.sizes(parts), solution, working)
 
     @cached_property
-    def _terms(self) -> Any:
+    def _terms(self) -> LinearMap:
         return self.loss.weigh(self.y, self.c)
 
     def sizes(self, w: Sequence[Array]) -> Array:
@@ -552,7 +551,7 @@ class VariationProblem:
         program.at_most([(both, z), (-1.0 * sp.vstack([bound, bound], format="csr"), t)], 0.0)
         return t
 
-    def _rows(self, size: int, values: Sequence[tuple[int, Array]]) -> Any:
+    def _rows(self, size: int, values: Sequence[tuple[int, Array]]) -> LinearMap:
         """Return rows for coefficients of components as rows for all variables."""
         if self.span is not None:
             inner = np.vstack([own @ self.span[self.slices[p]] for p, own in values])

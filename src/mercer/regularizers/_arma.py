@@ -7,7 +7,8 @@ whitens the rest in a time that grows with n.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,9 @@ from scipy.linalg.lapack import dtbtrs
 from scipy.sparse.linalg import LinearOperator
 
 from mercer._lazily import lazily
-from mercer._typing import Array
+from mercer._typing import Array, LinearMap
+
+Filter: TypeAlias = Callable[[Array], Array]
 
 lfilter = lazily("scipy.signal", "lfilter")
 
@@ -98,7 +101,7 @@ def covariance(phi: Array, theta: Array, n: int, stationary: bool) -> Array:
     return np.asarray(psi @ psi.T)
 
 
-def whitening(phi: Array, theta: Array, n: int, stationary: bool) -> Any:
+def whitening(phi: Array, theta: Array, n: int, stationary: bool) -> LinearMap:
     """Return the map from n values in a row to innovations: sparse if nothing is averaged."""
     if stationary:
         return _from_stationarity(phi, theta, n)
@@ -113,7 +116,7 @@ def whitening(phi: Array, theta: Array, n: int, stationary: bool) -> Any:
     return operator(n, forward, lambda v: forward(v[::-1])[::-1])
 
 
-def _filter(phi: Array, n: int, start: int) -> Any:
+def _filter(phi: Array, n: int, start: int) -> sparse.csr_array:
     """Return the autoregressive filter; values before `start` are left as they are."""
     rows = np.arange(n) >= start
     bands = [np.ones(n), *(-value * rows[k:] for k, value in enumerate(phi, 1) if k < n)]
@@ -121,7 +124,7 @@ def _filter(phi: Array, n: int, start: int) -> Any:
     return sparse.csr_array(sparse.diags_array(bands, offsets=offsets, shape=(n, n)))
 
 
-def _from_stationarity(phi: Array, theta: Array, n: int) -> Any:
+def _from_stationarity(phi: Array, theta: Array, n: int) -> LinearMap:
     p, q = len(phi), len(theta)
     start = min(max(p, q), n)
     T = _filter(phi, n, start)
@@ -156,7 +159,7 @@ def _from_stationarity(phi: Array, theta: Array, n: int) -> Any:
     return operator(n, forward, backward)
 
 
-def bridged(phi: float, gaps: Array) -> Any:
+def bridged(phi: float, gaps: Array) -> sparse.csr_array:
     r"""Return the map to innovations of an autoregression of order one over gaps in time.
 
     Given the value before, a value :math:`\Delta` later has mean :math:`\varphi^\Delta` times it
@@ -169,10 +172,10 @@ def bridged(phi: float, gaps: Array) -> Any:
     )
 
 
-def operator(n: int, forward: Any, backward: Any) -> LinearOperator:
+def operator(n: int, forward: Filter, backward: Filter) -> LinearOperator:
     """Return a square map from functions of vectors or matrices."""
 
-    def guarded(function: Any) -> Any:
+    def guarded(function: Filter) -> Filter:
         # The wrappers of LAPACK write into memory that a matrix without columns does not have.
         return lambda v: function(v) if np.size(v) else np.zeros(np.shape(v))
 
@@ -182,7 +185,7 @@ def operator(n: int, forward: Any, backward: Any) -> LinearOperator:
     )
 
 
-def reordered(W: Any, order: NDArray[np.intp]) -> Any:
+def reordered(W: LinearMap, order: NDArray[np.intp]) -> LinearMap:
     """Return the map that puts values in order, applies `W`, and puts them back."""
     back, T = np.argsort(order), W.T
     if isinstance(W, sparse.csr_array):

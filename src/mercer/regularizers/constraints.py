@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer._params import Params, is_integer
-from mercer._typing import Array
+from mercer._typing import Array, LinearMap, TargetsLike
 
 __all__ = ["Array", "Constraint", "Domain", "Feature", "Region", "Rows", "compile_rows"]
 
@@ -26,7 +26,7 @@ Feature: TypeAlias = int | str
 Region: TypeAlias = Mapping[Feature, Any] | None
 
 
-def spread_points(n: int, p: int, shift: Any = 0.5) -> Array:
+def spread_points(n: int, p: int, shift: float | Array = 0.5) -> Array:
     r"""Return points spread evenly over the unit cube, (n, p): multiples of irrational steps.
 
     The steps are powers of :math:`1/g` with :math:`g^{p+1} = g + 1`, the golden ratio for p = 1.
@@ -117,7 +117,7 @@ class Rows:
     """
 
     Z: Array
-    G: Any
+    G: LinearMap
     lower: Array
     upper: Array
     owner: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
@@ -256,7 +256,9 @@ def along(bases: Array, j: int, low: float, high: float, grid: int) -> Array:
     return Z
 
 
-def values_at(Z: Array, lower: Any, upper: Any, first: Any = None) -> Rows:
+def values_at(
+    Z: Array, lower: TargetsLike, upper: TargetsLike, first: NDArray[np.bool_] | None = None
+) -> Rows:
     m = len(Z)
     walls = [np.array(np.broadcast_to(np.asarray(wall, float), m)) for wall in (lower, upper)]
     mask = np.ones(m, dtype=bool) if first is None else first

@@ -13,13 +13,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_triangular
+from scipy.sparse.linalg import LinearOperator
 
 from mercer._params import Params, is_integer
+from mercer._typing import LinearMap, PointsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, count, is_sparse, named_positions
 from mercer.regularizers import _arma
@@ -38,12 +40,15 @@ __all__ = [
 # Time stamps are rounded numbers: this far from an integer they still count as one.
 CLOCK = 1e-6
 
+ColumnT = TypeVar("ColumnT")
+Column: TypeAlias = int | str | Array | Sequence[float] | None
+
 
 class ErrorModel(Params, ABC):
     """The covariance of the errors of a sample, up to a factor."""
 
     @abstractmethod
-    def whitening(self, X: Data) -> Any:
+    def whitening(self, X: Data) -> LinearMap:
         """Return the map W of the sample `X`, ``(n, n)``: an array, sparse or a LinearOperator.
 
         Row i makes of all errors one of sample i that is uncorrelated with the others and has
@@ -129,7 +134,7 @@ class Independent(ErrorModel):
             raise ValueError(f"the feature {self.column!r} of sizes of errors must be positive.")
         return np.broadcast_to(sizes, (n,))
 
-    def whitening(self, X: Data) -> Any:
+    def whitening(self, X: Data) -> LinearMap:
         return sparse.csr_array(sparse.diags_array(1.0 / self._sizes(X)))
 
     def matrix(self, X: Data) -> Array:
@@ -189,7 +194,7 @@ class LinearProcess(ErrorModel):
     def bind(self, features: Sequence[str]) -> Self:
         return replace(self, time=_bound(self.time, features))  # type: ignore[type-var]
 
-    def whitening(self, X: Data) -> Any:
+    def whitening(self, X: Data) -> LinearMap:
         phi, theta = self.coefficients
         n, t = count(X), self._times(X)
         if t is None:
@@ -299,7 +304,7 @@ class AutoRegressive(LinearProcess):
     """
 
     phi: float | Sequence[float] | Array = 0.5
-    time: int | str | Array | Sequence[float] | None = None
+    time: Column = None
     step: float = 1.0
     start: str = "stationary"
 
@@ -342,7 +347,7 @@ class MovingAverage(LinearProcess):
     """
 
     theta: float | Sequence[float] | Array = 0.5
-    time: int | str | Array | Sequence[float] | None = None
+    time: Column = None
     step: float = 1.0
     start: str = "stationary"
 
@@ -380,7 +385,7 @@ class ARMA(LinearProcess):
 
     phi: float | Sequence[float] | Array = 0.5
     theta: float | Sequence[float] | Array = 0.5
-    time: int | str | Array | Sequence[float] | None = None
+    time: Column = None
     step: float = 1.0
     start: str = "stationary"
 
@@ -431,7 +436,7 @@ class Covariance(ErrorModel):
             return self
         return replace(self, covariance=self.covariance.bind(features))
 
-    def whitening(self, X: Data) -> Any:
+    def whitening(self, X: Data) -> LinearMap:
         return _inverse_factor(self.matrix(X))
 
     def matrix(self, X: Data) -> Array:
@@ -479,7 +484,7 @@ class Precision(ErrorModel):
     def __post_init__(self) -> None:
         _check_square(self.precision, "precision")
 
-    def whitening(self, X: Data) -> Any:
+    def whitening(self, X: Data) -> LinearMap:
         H = _of_sample(self.precision, X, "precision")
         values, vectors = np.linalg.eigh(H)
         floor = len(H) * np.finfo(float).eps * np.max(np.abs(values), initial=0.0)
@@ -497,7 +502,7 @@ class Precision(ErrorModel):
         )
 
 
-def _inverse_factor(C: Array) -> Any:
+def _inverse_factor(C: Array) -> LinearOperator:
     """Return the inverse of the Cholesky factor of a covariance, as a map."""
     try:
         L = np.linalg.cholesky(C)
@@ -516,33 +521,33 @@ def _inverse_factor(C: Array) -> Any:
     return _arma.operator(len(C), forward, backward)
 
 
-def _check_square(matrix: Any, name: str) -> None:
+def _check_square(matrix: PointsLike, name: str) -> None:
     shape, M = np.shape(matrix), np.asarray(matrix)
     if len(shape) != 2 or shape[0] != shape[1] or not np.allclose(M, M.T):
         raise ValueError(f"{name} must be a symmetric matrix, one row a sample, got {shape}.")
 
 
-def _of_sample(matrix: Any, X: Data, name: str) -> Array:
+def _of_sample(matrix: PointsLike, X: Data, name: str) -> Array:
     M = np.asarray(matrix, dtype=np.float64)
     if len(M) != count(X):
         raise ValueError(f"{name} has {len(M)} rows for {count(X)} samples.")
     return M
 
 
-def _list(values: Any) -> Array:
+def _list(values: float | Sequence[float] | Array) -> Array:
     return np.atleast_1d(np.asarray(values, dtype=np.float64))
 
 
-def _like(old: Any, new: Array) -> Any:
+def _like(old: float | Sequence[float] | Array, new: Array) -> float | Array:
     """Return coefficients as a number if they were given as a number."""
     return new if np.ndim(old) else float(new[0])
 
 
-def _bound(column: Any, features: Sequence[str]) -> Any:
+def _bound(column: ColumnT, features: Sequence[str]) -> ColumnT | int:
     return named_positions([column], features)[0] if isinstance(column, str) else column
 
 
-def _feature(X: Data, column: Any) -> Array:
+def _feature(X: Data, column: PointsLike) -> Array:
     """Return a feature of the points by its position."""
     if not is_integer(column):
         raise ValueError(

@@ -43,7 +43,7 @@ __all__ = [
 NODES, SPREAD = 64, 1024
 
 
-def _points(x: Any, p: int, who: Constraint) -> Array:
+def _points(x: PointsLike, p: int, who: Constraint) -> Array:
     """Return points given as one point or several, (m, p)."""
     Z = np.asarray(x, dtype=np.float64)
     if Z.ndim < 2:
@@ -72,7 +72,7 @@ class At(Constraint):
     array([2., 3.])
     """
 
-    x: Any
+    x: PointsLike
     y: TargetsLike
 
     def rows(self, domain: Domain) -> Rows:
@@ -89,7 +89,7 @@ class AtLeast(Constraint):
         As in :class:`At`.
     """
 
-    x: Any
+    x: PointsLike
     y: TargetsLike
 
     def rows(self, domain: Domain) -> Rows:
@@ -106,7 +106,7 @@ class AtMost(Constraint):
         As in :class:`At`.
     """
 
-    x: Any
+    x: PointsLike
     y: TargetsLike
 
     def rows(self, domain: Domain) -> Rows:
@@ -125,10 +125,10 @@ class Difference(Constraint):
         The bounds; infinite by default.
     """
 
-    x1: Any
-    x0: Any
-    at_least: Any = -np.inf
-    at_most: Any = np.inf
+    x1: PointsLike
+    x0: PointsLike
+    at_least: TargetsLike = -np.inf
+    at_most: TargetsLike = np.inf
 
     def rows(self, domain: Domain) -> Rows:
         above, below = (_points(x, domain.p, self) for x in (self.x1, self.x0))
@@ -162,7 +162,7 @@ class Order(Constraint):
     array([[-1.,  1.]])
     """
 
-    points: Any
+    points: PointsLike
     pairs: Any
     margin: float = 0.0
 
@@ -261,7 +261,7 @@ class Mean(TwoSided):
 
     at_least: float = -np.inf
     at_most: float = np.inf
-    points: Any = None
+    points: PointsLike = None
 
     def rows(self, domain: Domain) -> Rows:
         Z = domain.X if self.points is None else _points(self.points, domain.p, self)

@@ -9,7 +9,7 @@ from functools import reduce
 from itertools import chain, combinations_with_replacement
 from math import comb, factorial
 from operator import add
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class NullSpace(Params, ABC):
         """Return the space with names of features replaced by their positions in `features`."""
         return self
 
-    def __add__(self, other: Any) -> NullSpace:
+    def __add__(self, other: object) -> NullSpace:
         if not isinstance(other, NullSpace):
             return NotImplemented
         if isinstance(other, Empty):
@@ -314,7 +314,7 @@ class Functions(NullSpace):
     ['sin(time)', 'cos(time)']
     """
 
-    functions: Sequence[Callable[[Data], Any]]
+    functions: Sequence[Callable[[Data], Data]]
     widths: Sequence[int] | None = None
     on: Sequence[int] | Sequence[str] | None = None
 
@@ -470,7 +470,7 @@ def _dense(X: Data, columns: Sequence[int] | slice = slice(None)) -> Array:
     return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
 
 
-def _positions(columns: Sequence[Any]) -> list[int]:
+def _positions(columns: Sequence[int | str]) -> list[int]:
     """Return positions of features; names need a data frame."""
     if any(isinstance(column, str) for column in columns):
         raise ValueError(
@@ -480,7 +480,7 @@ def _positions(columns: Sequence[Any]) -> list[int]:
     return [int(column) for column in columns]
 
 
-def _bound(columns: Sequence[Any], features: Sequence[str]) -> list[Any]:
+def _bound(columns: Sequence[int | str], features: Sequence[str]) -> list[int]:
     """Return features with names replaced by positions."""
     return [named_positions([c], features)[0] if isinstance(c, str) else c for c in columns]
 
@@ -494,5 +494,5 @@ def _monomial_name(monomial: tuple[int, ...], features: Features = None) -> str:
     return " ".join(name if q == 1 else f"{name}^{q}" for name, q in powers.items()) or "1"
 
 
-def _function_name(function: Any) -> str:
+def _function_name(function: object) -> str:
     return str(getattr(function, "__name__", type(function).__name__))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._typing import Array
+from mercer._typing import Array, LinearMap
 from mercer.regularizers.constraints import (
     Constraint,
     Domain,
@@ -111,7 +111,7 @@ class Shape(Constraint):
         return join_rows(parts)
 
 
-def _differences(order: int, grid: int) -> tuple[Array, Any]:
+def _differences(order: int, grid: int) -> tuple[Array, LinearMap]:
     """Return points of the unit interval, and the differences that stand for a derivative there."""
     stencil = np.array([[1.0], [-1.0, 1.0], [1.0, -2.0, 1.0]][order])
     if order and grid < FINE:
