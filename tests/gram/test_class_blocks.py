@@ -103,9 +103,9 @@ def test_large_classes_and_little_memory_share_nothing(monkeypatch):
     machine._pair_matrices(K, y)(0, 1, rows)
     assert asked == [(0, 1)]
     machine._pair_matrices(K, y[::-1].copy())(0, 1, rows)
-    monkeypatch.setattr(one_vs_one, "WHOLE", 79)
+    monkeypatch.setattr(one_vs_one, "MAX_WHOLE_ROWS", 79)
     machine._pair_matrices(K, y)(0, 1, rows)
-    monkeypatch.setattr(one_vs_one, "WHOLE", 80)
+    monkeypatch.setattr(one_vs_one, "MAX_WHOLE_ROWS", 80)
     machine.cache_size = 8 * 3 * 40**2 / 2**20 / one_vs_one.SHARED_MEMORY_PART * 0.99
     machine._pair_matrices(K, y)(0, 1, rows)
     assert asked == [(0, 1)]

@@ -128,7 +128,7 @@ def test_blocks_make_the_same_factor(rng, monkeypatch):
     G = rng.normal(size=(N, N))
     K, e, r = G @ G.T, np.ones(N), rng.normal(size=N)
     whole = shifted(Dense(K), e)(r)
-    monkeypatch.setattr(factor, "PANEL", 7)
+    monkeypatch.setattr(factor, "PANEL_ROWS", 7)
     np.testing.assert_allclose(shifted(Dense(K), e)(r), whole, rtol=1e4 * N * EPS)
     with pytest.raises(Indefinite):  # found in a later block
         shifted(Dense(np.diag(np.where(np.arange(N) == N - 1, -2.0, 1.0))), e)
@@ -210,7 +210,7 @@ def test_no_columns_have_a_basis_too():
 @pytest.mark.parametrize("n", [1, 39, 40, 41, 97])
 def test_cholesky_by_blocks(n, monkeypatch):
     """Blocks of 20 make the factor that LAPACK makes at once."""
-    monkeypatch.setattr(factor, "PANEL", 20)
+    monkeypatch.setattr(factor, "PANEL_ROWS", 20)
     rng = np.random.default_rng(n)
     A = rng.normal(size=(n, n + 1))
     A = A @ A.T + np.eye(n)

@@ -49,7 +49,7 @@ def grams(X):
 @pytest.mark.parametrize("kind", range(3))
 @pytest.mark.parametrize("capacity", [0, 1, 7, N])
 def test_products_and_squares_are_those_of_the_matrix(kind, capacity, points, rng, monkeypatch):
-    monkeypatch.setattr(row_store, "WHOLE", 0)
+    monkeypatch.setattr(row_store, "MAX_WHOLE_ROWS", 0)
     K, store = Gaussian(1.0)(points), RowStore(grams(points)[kind], bytes_of(capacity))
     F, a = np.zeros(N), np.zeros(N)
     for turn in range(30):
@@ -65,7 +65,7 @@ def test_products_and_squares_are_those_of_the_matrix(kind, capacity, points, rn
 
 @pytest.mark.parametrize("capacity", [0, 7, N])
 def test_two_sums_at_once(capacity, points, rng, monkeypatch):
-    monkeypatch.setattr(row_store, "WHOLE", 0)
+    monkeypatch.setattr(row_store, "MAX_WHOLE_ROWS", 0)
     K, store = Gaussian(1.0)(points), RowStore(Tiled(Gaussian(1.0), points), bytes_of(capacity))
     both, expected = np.zeros((2, N)), np.zeros((2, N))
     for _ in range(12):
@@ -77,7 +77,7 @@ def test_two_sums_at_once(capacity, points, rng, monkeypatch):
 
 
 def test_a_row_that_fits_is_evaluated_once(points, monkeypatch):
-    monkeypatch.setattr(row_store, "WHOLE", 0)
+    monkeypatch.setattr(row_store, "MAX_WHOLE_ROWS", 0)
     gram = Counting(Gaussian(1.0), points)
     store, index = RowStore(gram, bytes_of(N)), np.arange(10)
     for _ in range(3):
@@ -87,7 +87,7 @@ def test_a_row_that_fits_is_evaluated_once(points, monkeypatch):
 
 
 def test_a_square_evaluates_only_what_entered_since_the_last(points, monkeypatch):
-    monkeypatch.setattr(row_store, "WHOLE", 0)
+    monkeypatch.setattr(row_store, "MAX_WHOLE_ROWS", 0)
     gram = Counting(Gaussian(1.0), points)
     store = RowStore(gram, 0)
     store.square(np.arange(20))
@@ -96,7 +96,7 @@ def test_a_square_evaluates_only_what_entered_since_the_last(points, monkeypatch
 
 
 def test_rows_not_worth_keeping_are_not_kept(points, monkeypatch):
-    monkeypatch.setattr(row_store, "WHOLE", 0)
+    monkeypatch.setattr(row_store, "MAX_WHOLE_ROWS", 0)
     gram = Counting(Gaussian(1.0), points)
     store, F, index = RowStore(gram, bytes_of(N)), np.zeros(N), np.arange(10)
     store.add(F, index, np.ones(10), keep=index < 4)
@@ -106,7 +106,7 @@ def test_rows_not_worth_keeping_are_not_kept(points, monkeypatch):
 
 
 def test_young_rows_stay_and_stale_ones_make_room(points, monkeypatch):
-    monkeypatch.setattr(row_store, "WHOLE", 0)
+    monkeypatch.setattr(row_store, "MAX_WHOLE_ROWS", 0)
     gram = Counting(Gaussian(1.0), points)
     store, F = RowStore(gram, bytes_of(5)), np.zeros(N)
     first, second, one = np.arange(5), np.arange(5, 10), np.ones(5)
@@ -115,7 +115,7 @@ def test_young_rows_stay_and_stale_ones_make_room(points, monkeypatch):
     assert gram.values == 10 * N
     store.add(F, first, one)
     assert gram.values == 10 * N
-    for _ in range(row_store.STALE + 2):
+    for _ in range(row_store.STALE_REQUESTS + 2):
         store.add(F, second, one)
     before = gram.values
     store.add(F, second, one)
@@ -123,7 +123,7 @@ def test_young_rows_stay_and_stale_ones_make_room(points, monkeypatch):
     np.testing.assert_allclose(
         F,
         Gaussian(1.0)(points)[:5].sum(0) * 2
-        + (row_store.STALE + 4) * Gaussian(1.0)(points)[5:10].sum(0),
+        + (row_store.STALE_REQUESTS + 4) * Gaussian(1.0)(points)[5:10].sum(0),
     )
 
 

@@ -14,8 +14,8 @@ import mercer
 from mercer.gram import Dense, Tiled
 from mercer.gram.make import make
 from mercer.gram.shared import (
-    RECENT,
-    VARIABLE,
+    BYTES_VARIABLE,
+    MAX_SAMPLES,
     SharedMatrices,
     _granted,
     key,
@@ -64,7 +64,7 @@ def test_points_that_come_again_are_computed_twice_and_no_more():
 
 def test_what_is_seen_once_is_not_kept():
     known = SharedMatrices(1e7)
-    for seed in range(2 * RECENT):
+    for seed in range(2 * MAX_SAMPLES):
         known.matrix(Gaussian(), points(seed), Gaussian().symmetric)
     assert known.nbytes == 0
 
@@ -338,12 +338,12 @@ def test_the_bound_is_checked_and_returned(keeping):
 
 @pytest.mark.parametrize(("given", "granted"), [("0", 0.0), ("1e6", 1e6), ("inf", np.inf)])
 def test_the_environment_grants_memory(given, granted, monkeypatch):
-    monkeypatch.setenv(VARIABLE, given)
+    monkeypatch.setenv(BYTES_VARIABLE, given)
     assert _granted() == granted
 
 
 @pytest.mark.parametrize("given", ["much", "64MB", "-1", "nan", ""])
 def test_an_environment_without_a_number_of_bytes_is_refused(given, monkeypatch):
-    monkeypatch.setenv(VARIABLE, given)
+    monkeypatch.setenv(BYTES_VARIABLE, given)
     with pytest.raises(ValueError, match=f"MERCER_SHARED_BYTES='{given}'.* or 0 to keep"):
         _granted()

@@ -240,7 +240,7 @@ def test_make_chooses_by_neighbours():
 
 
 def test_stored_rows_are_not_copied(rng, monkeypatch):
-    monkeypatch.setattr(row_store, "WHOLE", 0)
+    monkeypatch.setattr(row_store, "MAX_WHOLE_ROWS", 0)
     X = points()
     gram, K = Sparse.from_kernel(BSpline(0.05), X), BSpline(0.05)(X)
     store, F, a = RowStore(gram, 1e9), np.zeros(N), np.zeros(N)

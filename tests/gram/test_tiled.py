@@ -179,7 +179,7 @@ def test_products_do_not_depend_on_the_cores(precision, monkeypatch):
 )
 def test_kept_tiles_make_the_same_products(kernel, columns, monkeypatch):
     """The first rows are computed once, the others every time, within the memory granted."""
-    monkeypatch.setattr(tiled, "SIDE", 256)
+    monkeypatch.setattr(tiled, "MAX_TILE_SIDE", 256)
     n = 1500
     X, V = rng.normal(size=(n, 4)).astype(np.float32), rng.normal(size=(n, columns))
     plain = Tiled(kernel, X, 2**26)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import CLASSIFICATION, LOSSES
-from mercer.losses.base import SLACK
+from mercer.losses.base import BOX_SLACK
 
 EPS = np.finfo(float).eps
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -78,7 +78,7 @@ def test_violation_and_gap_vanish_together(loss, y, f, fraction):
     # A slope that rounding may have taken from the end of its range counts as the end, where any
     # decision value beyond is optimal; the logistic loss forgives nothing at its infinite ends.
     end = np.nan_to_num(loss.conjugate_gradient(y, v), posinf=0.0, neginf=0.0)
-    forgiven = SLACK * abs(v) * abs(f - end)
+    forgiven = BOX_SLACK * abs(v) * abs(f - end)
     if violation == 0:
         assert gap <= rounding(loss, y, f, v) + forgiven
     if gap > rounding(loss, y, f, v) + forgiven:

@@ -248,7 +248,7 @@ def test_a_limit_lets_fewer_rows_take_part_at_first_and_the_same_solution(sample
     heard = []
     # Time stands still, and a machine so slow that 7 rows are half of the limit.
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
-    monkeypatch.setattr(constraint_generation, "SPEED", 2.0 * (10 / 3 * 7.5**3 + n * 7.5**2))
+    monkeypatch.setattr(constraint_generation, "FACTOR_FLOPS", 2.0 * (10 / 3 * 7.5**3 + n * 7.5**2))
     with deadline(1.0):
         _, found = solved(
             sample, Squared(), known, batch=5, report=lambda *line: heard.append(line)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Gaussian, Matern
-from mercer.problems.proof import ROUNDING, Curve, bounds_on_lines
+from mercer.problems.proof import TERM_ROUNDING, Curve, bounds_on_lines
 from mercer.regularizers import Constant, Empty, Polynomial
 
 LOW, HIGH = -3.0, 3.0
@@ -77,11 +77,13 @@ def test_rounding_grows_with_the_terms(scale):
     )
     Z, total = np.zeros((3, 2)), np.abs(found.coef).sum()
     # A Gaussian is 1 at 0; its derivatives are at most those there, of order 2q, by the root.
-    assert found.rounding(Z, 0, 0) == pytest.approx(ROUNDING * (total + 2.0 * scale), rel=1e-12)
-    assert found.rounding(Z, 0, 1) == pytest.approx(
-        ROUNDING * (total / 0.7 + 2.0 * scale), rel=1e-9
+    assert found.rounding(Z, 0, 0) == pytest.approx(
+        TERM_ROUNDING * (total + 2.0 * scale), rel=1e-12
     )
-    norm = np.sqrt(found.norm**2 + ROUNDING * total**2)
+    assert found.rounding(Z, 0, 1) == pytest.approx(
+        TERM_ROUNDING * (total / 0.7 + 2.0 * scale), rel=1e-9
+    )
+    norm = np.sqrt(found.norm**2 + TERM_ROUNDING * total**2)
     assert found.largest_norm() == pytest.approx(norm, rel=1e-15)
 
 

@@ -28,9 +28,9 @@ TOL = 1e-7
 @pytest.fixture(autouse=True)
 def small_rounds(monkeypatch):
     """Let small dictionaries take several rounds."""
-    monkeypatch.setattr(engine, "WHOLE", 0)
-    monkeypatch.setattr(engine, "FIRST", 5)
-    monkeypatch.setattr(engine, "LEAST", 4)
+    monkeypatch.setattr(engine, "MAX_WHOLE_FUNCTIONS", 0)
+    monkeypatch.setattr(engine, "FIRST_FUNCTIONS", 5)
+    monkeypatch.setattr(engine, "MIN_ADDED_FUNCTIONS", 4)
 
 
 def sample(n=40, seed=0):
@@ -190,8 +190,8 @@ def test_only_samples_near_kinks_are_variables(name, radius, monkeypatch):
     risk = problem(name, C=3.0, n=300)
     risk = SparseRisk(risk.loss, risk.G, risk.y, risk.c, risk.B, radius=radius)
     whole = generate_columns(risk, tol=TOL).solution
-    monkeypatch.setattr(linear_master, "ALL", 50)
-    monkeypatch.setattr(linear_master, "SOME", 30)
+    monkeypatch.setattr(linear_master, "MAX_WHOLE_SAMPLES", 50)
+    monkeypatch.setattr(linear_master, "MIN_SEEN_SAMPLES", 30)
     rows = []
     solve = linear_master.restricted_program
 
@@ -212,7 +212,7 @@ def test_a_part_is_solved_first(name, radius, monkeypatch):
     risk = problem(name, C=1.0, n=200)
     risk = SparseRisk(risk.loss, risk.G, risk.y, risk.c, risk.B, radius=radius)
     whole = generate_columns(risk, tol=TOL).solution
-    monkeypatch.setattr(engine, "LARGE", 30)
+    monkeypatch.setattr(engine, "MAX_EXACT_START", 30)
     part = generate_columns(risk, tol=TOL).solution
     assert part.status is Status.CONVERGED
     assert part.n_iter < whole.n_iter

@@ -14,7 +14,7 @@ from mercer.gram.dictionary import DenseDictionary
 from mercer.losses import Absolute
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs import backends
-from mercer.programs.columns import LEAST, _choose_columns, threshold
+from mercer.programs.columns import MIN_ADDED_FUNCTIONS, _choose_columns, threshold
 from mercer.programs.margin import MarginProgram
 from mercer.programs.program import Program
 from mercer.programs.vector_tube import VectorTube
@@ -54,11 +54,14 @@ def test_the_gap_of_a_vector_tube_is_between_its_values():
 
 
 def test_every_function_may_be_taken_in():
-    excess = np.linspace(1.0, 2.0, LEAST + 3)
-    taken = [_choose_columns(excess, LEAST, np.random.default_rng(seed)) for seed in range(40)]
-    assert {len(one) for one in taken} == {LEAST}
-    assert all(len(np.unique(one)) == LEAST for one in taken)
-    worst = set(np.argsort(-excess)[: LEAST // 2])
+    excess = np.linspace(1.0, 2.0, MIN_ADDED_FUNCTIONS + 3)
+    taken = [
+        _choose_columns(excess, MIN_ADDED_FUNCTIONS, np.random.default_rng(seed))
+        for seed in range(40)
+    ]
+    assert {len(one) for one in taken} == {MIN_ADDED_FUNCTIONS}
+    assert all(len(np.unique(one)) == MIN_ADDED_FUNCTIONS for one in taken)
+    worst = set(np.argsort(-excess)[: MIN_ADDED_FUNCTIONS // 2])
     assert all(worst <= set(one) for one in taken)
     assert set(np.concatenate(taken)) == set(range(len(excess)))
 

@@ -14,7 +14,7 @@ from mercer.problems import RegularizedRisk
 from mercer.regularizers import Polynomial
 from mercer.solvers import SMO, ConvergenceWarning, Direct, Solver, Status, certify, minimize
 from mercer.solvers.base import Answer
-from mercer.solvers.certify import SUPPORT, snap_to_box
+from mercer.solvers.certify import SUPPORT_THRESHOLD, snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import join
 
@@ -66,8 +66,10 @@ def test_refusal_names_solver_and_reason(risk):
 def test_settling_is_relative_to_the_box_and_keeps_the_rows(risk):
     exact = minimize(risk, SMO(tol=1e-9))
     lower, upper = risk.box()
-    noise = np.where(exact.a == 0, 0.5 * SUPPORT * (upper - lower) * np.sign(upper + lower), 0.0)
-    noise += np.where(exact.a == upper, -0.5 * SUPPORT * upper, 0.0)
+    noise = np.where(
+        exact.a == 0, 0.5 * SUPPORT_THRESHOLD * (upper - lower) * np.sign(upper + lower), 0.0
+    )
+    noise += np.where(exact.a == upper, -0.5 * SUPPORT_THRESHOLD * upper, 0.0)
     a = snap_to_box(risk, exact.a + noise)
     np.testing.assert_array_equal(a == 0, exact.a == 0)
     np.testing.assert_array_equal(a == upper, exact.a == upper)

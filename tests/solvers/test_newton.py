@@ -171,8 +171,8 @@ class Watched(Tiled):
 @pytest.mark.parametrize(("C", "given_up"), [(10.0, False), (1e9, True)])
 def test_conjugate_gradients_are_tried_first_and_given_up_if_slow(monkeypatch, C, given_up):
     # Few rows, so that a factorization is the oracle: limits for a few hundred of them.
-    monkeypatch.setattr("mercer.solvers.newton.FASTER", 1.0)
-    monkeypatch.setattr("mercer.solvers.newton.WORTH", 20)
+    monkeypatch.setattr("mercer.solvers.newton.FACTOR_SPEED_RATIO", 1.0)
+    monkeypatch.setattr("mercer.solvers.newton.MIN_PRECONDITIONED_ITERATIONS", 20)
     rng = np.random.default_rng(5)
     X = rng.uniform(-3, 3, size=(300, 3))
     y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + rng.normal(size=300) > 0, 1.0, -1.0)
@@ -187,7 +187,7 @@ def test_conjugate_gradients_are_tried_first_and_given_up_if_slow(monkeypatch, C
     monkeypatch.setattr(newton, "factorized", counted)
     found = minimize(risk, Newton(tol=1e-8, rank=5))
     assert bool(factorized) is given_up
-    monkeypatch.setattr("mercer.solvers.newton.WORTH", np.inf)
+    monkeypatch.setattr("mercer.solvers.newton.MIN_PRECONDITIONED_ITERATIONS", np.inf)
     known = minimize(risk, Newton(tol=1e-8))
     assert found.status is known.status is Status.CONVERGED
     f, g = (K.matvec(s.a) + risk.B @ s.b for s in (found, known))

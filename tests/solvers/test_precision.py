@@ -11,7 +11,7 @@ from mercer.losses import EpsilonInsensitive, Hinge
 from mercer.problems import RegularizedRisk
 from mercer.solvers import SMO, Status, minimize, smo
 from mercer.solvers.base import Answer
-from mercer.solvers.certify import CHECK, believed
+from mercer.solvers.certify import CHECKED_TOL_PART, believed
 from mercer.solvers.monitor import Monitor
 
 N = 1200
@@ -83,9 +83,11 @@ def test_products_in_single_precision_are_used_and_checked(monkeypatch):
     assert not asked
 
 
-@pytest.mark.parametrize("stall", [smo.STALL, 10**9])
+@pytest.mark.parametrize("stall", [smo.MAX_FLOAT32_STEPS_PER_ROW, 10**9])
 def test_large_weights_are_met_in_double_precision(monkeypatch, stall):
-    monkeypatch.setattr(smo, "STALL", stall)  # the steps in single precision may take their time
+    monkeypatch.setattr(
+        smo, "MAX_FLOAT32_STEPS_PER_ROW", stall
+    )  # the steps in single precision may take their time
     risk = problem(Hinge(), 2e4)
     solution = minimize(risk, SMO(tol=1e-3))
     assert solution.converged
@@ -93,8 +95,8 @@ def test_large_weights_are_met_in_double_precision(monkeypatch, stall):
 
 
 def test_double_precision_takes_over_where_single_stalls(monkeypatch):
-    monkeypatch.setattr(smo, "STALL", 0)
-    monkeypatch.setattr(smo, "WORK", 1)  # a hundred steps a call
+    monkeypatch.setattr(smo, "MAX_FLOAT32_STEPS_PER_ROW", 0)
+    monkeypatch.setattr(smo, "MAX_CALL_WORK", 1)  # a hundred steps a call
     everywhere = []
     plain = smo._State.correct
 
@@ -116,7 +118,7 @@ def test_a_wrong_product_is_not_believed():
     Ka = exact(risk).K.matvec(a)
     answer = Answer(a, np.zeros(1), 1, Ka)
     assert believed(risk, answer, 1e-3)
-    assert not believed(risk, replace(answer, Ka=Ka + 2 * CHECK * 1e-3), 1e-3)
+    assert not believed(risk, replace(answer, Ka=Ka + 2 * CHECKED_TOL_PART * 1e-3), 1e-3)
     assert not believed(risk, replace(answer, Ka=None), 1e-3)
     admitted = replace(answer, Ka=Ka + 0.1, error=np.full(N, 0.11))
     assert believed(risk, admitted, 1e-3)
@@ -151,7 +153,7 @@ def test_a_start_that_holds_needs_no_rows_of_its_support(monkeypatch):
         "add_rows",
         lambda K, F, index, *rest: added.append(index) or plain(K, F, index, *rest),
     )
-    monkeypatch.setattr("mercer.gram.row_store.WHOLE", 0)
+    monkeypatch.setattr("mercer.gram.row_store.MAX_WHOLE_ROWS", 0)
     again = minimize(risk, SMO(), start)
     assert again.converged
     # A step or two, because coefficients were settled; not the several hundred rows of the support.

@@ -8,9 +8,9 @@ from mercer.gram.low_rank import LowRank
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels import Gaussian
 from mercer.solvers._preconditioner import (
-    ITERATIONS,
-    READ,
-    VALUE,
+    COMPUTED_VALUE_COST,
+    FACTOR_NUMBER_COST,
+    ITERATIONS_PER_ROOT,
     approximately,
     nystrom,
     thin_rank,
@@ -162,8 +162,11 @@ def test_columns_are_drawn_while_they_pay():
     """The cheapest rank of a matrix whose eigenvalues fall like 1/k, by the costs themselves."""
     n, shift, top = 50_000, 0.1, 5000.0
     k = np.arange(256, 8000)
-    iterations = ITERATIONS * np.sqrt(1.0 + top / k / shift)
-    cost = iterations * (0.5 * n**2 * VALUE + READ * n * k) + n * k.astype(float) ** 2
+    iterations = ITERATIONS_PER_ROOT * np.sqrt(1.0 + top / k / shift)
+    cost = (
+        iterations * (0.5 * n**2 * COMPUTED_VALUE_COST + FACTOR_NUMBER_COST * n * k)
+        + n * k.astype(float) ** 2
+    )
     rule = worthwhile(n, shift)
     stop = next(int(j) for j in k if not rule(int(j), top / j))
     # The rule leaves out what fewer iterations save in reading the factor.

@@ -27,7 +27,7 @@ from mercer.problems import RegularizedRisk
 from mercer.solvers import SMO, ConvergenceWarning, Newton, Status, minimize
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import join
-from mercer.solvers.status import LOOSE, check, relative_gap
+from mercer.solvers.status import MAX_RELATIVE_GAP, check, relative_gap
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 2))
@@ -51,7 +51,7 @@ def test_what_is_not_finite_is_never_converged(bad):
 
 
 def test_the_bound_is_the_documented_one():
-    inside, outside = 0.99 * LOOSE, 1.01 * LOOSE
+    inside, outside = 0.99 * MAX_RELATIVE_GAP, 1.01 * MAX_RELATIVE_GAP
     assert check(Status.CONVERGED, 1.0, 1.0 - inside, inside) is Status.CONVERGED
     assert check(Status.CONVERGED, 1.0, 1.0 - outside, outside) is Status.LOOSE
     assert check(Status.CONVERGED, 1.0, 1.0 - outside, outside, 2 * outside) is Status.CONVERGED
@@ -81,7 +81,7 @@ def test_solvers_go_on_until_the_gap_is_small(solver):
     lines = []
     found = minimize(risk, solver(tol=1e-3), listener=lines.append)
     assert found.converged
-    assert found.relative_gap <= LOOSE
+    assert found.relative_gap <= MAX_RELATIVE_GAP
     assert [line.iteration for line in lines] == sorted(line.iteration for line in lines)
     assert len(lines) == len(found.history)
     assert lines[-1].iteration == found.history[-1].iteration == found.n_iter
@@ -128,7 +128,7 @@ def test_every_machine_says_what_its_gap_is_worth(machine, scale):
     assert np.isfinite(solution.objective)
     if solution.converged:
         assert np.isfinite(solution.gap)
-        assert solution.relative_gap <= LOOSE or solution.gap <= solution.resolution
+        assert solution.relative_gap <= MAX_RELATIVE_GAP or solution.gap <= solution.resolution
 
 
 def test_converged_solutions_are_converged_together():

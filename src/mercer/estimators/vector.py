@@ -22,7 +22,7 @@ from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.programs.vector_tube import VectorTube
 from mercer.solvers import Solution
-from mercer.solvers.status import LOOSE
+from mercer.solvers.status import MAX_RELATIVE_GAP
 
 __all__ = ["MultiOutputSVR"]
 
@@ -128,7 +128,7 @@ class MultiOutputSVR(Outputs):
     def _minimize(self, subproblems: Sequence[Subproblem], context: TaskContext) -> list[Solution]:
         ((_, problem, _),) = subproblems
         # A gap above this part of the objective would not be called converged.
-        solution: Solution = problem.solve(min(self.tol, LOOSE), self.max_time)
+        solution: Solution = problem.solve(min(self.tol, MAX_RELATIVE_GAP), self.max_time)
         if not solution.converged:
             warnings.warn(
                 f"Solver terminated early ({solution.status.value}). Duality gap "

@@ -5,7 +5,7 @@ from mercer._compile_numba import njit
 __all__ = ["assemble"]
 
 # Side of the tiles in which a block is transposed.
-TILE = 32
+TILE_ROWS = 32
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -24,8 +24,8 @@ def assemble(out, old, here, there, new, slots, store, columns):
             to, of = out[new[i]], store[slots[i]]
             for j in range(columns.shape[0]):
                 to[j] = of[columns[j]]
-    for top in range(0, here.shape[0], TILE):
+    for top in range(0, here.shape[0], TILE_ROWS):
         for i in range(new.shape[0]):
             of = out[new[i]]
-            for j in range(top, min(top + TILE, here.shape[0])):
+            for j in range(top, min(top + TILE_ROWS, here.shape[0])):
                 out[here[j], new[i]] = of[here[j]]

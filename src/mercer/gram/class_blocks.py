@@ -27,7 +27,7 @@ from mercer.kernels.roundoff import Roundoff
 __all__ = ["ClassBlocks"]
 
 # Rows that are transposed at once: what they touch stays in the cache.
-ROWS = 64
+BLOCK_ROWS = 64
 
 
 class ClassBlocks:
@@ -97,8 +97,8 @@ class ClassBlocks:
             K = self._memory[: size * size].reshape(size, size)
             K[:n, :n], K[n:, n:] = first, second
             self._across(i, j, K[:n, n:])
-            for top in range(0, n, ROWS):
-                K[n:, top : min(top + ROWS, n)] = K[top : min(top + ROWS, n), n:].T
+            for top in range(0, n, BLOCK_ROWS):
+                K[n:, top : min(top + BLOCK_ROWS, n)] = K[top : min(top + BLOCK_ROWS, n), n:].T
             self.holds = (i, j)
         return self._memory[: size * size].reshape(size, size)
 

@@ -11,7 +11,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data
 
 # From so many rows on reading half of the matrix is worth it, for so many columns.
-WORTH, FEW = 256, 4
+MIN_HALF_ROWS, MAX_HALF_COLUMNS = 256, 4
 
 
 class Matrix(Gram):
@@ -67,8 +67,8 @@ class Dense(Matrix):
     def matvec(self, v: Array) -> Array:
         v = self._vector(v)
         K = self.K
-        whole = len(v) >= WORTH and K.dtype == np.float64 and K.flags.c_contiguous
-        if not whole or v[0].size > FEW or 3 * len(nonzero_rows(v)) < len(v):
+        whole = len(v) >= MIN_HALF_ROWS and K.dtype == np.float64 and K.flags.c_contiguous
+        if not whole or v[0].size > MAX_HALF_COLUMNS or 3 * len(nonzero_rows(v)) < len(v):
             return super().matvec(v)
         # Half of a symmetric matrix is read for each column, where a product reads all of it.
         columns = [dsymv(1.0, K.T, u, lower=1) for u in np.atleast_2d(v.T)]

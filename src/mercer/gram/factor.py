@@ -42,15 +42,15 @@ Solve = Callable[[Array], Array]
 MAX_BYTES = 4e9
 # Side of the blocks of a large factorization: the longest uninterruptible piece is about a second,
 # and a block, 32 MB, is still memory that the next one finds warm.
-PANEL = 2000
+PANEL_ROWS = 2000
 # Side of triangles that LAPACK inverts at once, and of blocks that are written as columns.
-CORNER, BLOCK = 64, 128
+CORNER_ROWS, BLOCK_ROWS = 64, 128
 # A jitter of a few times the rounding error of the matrix itself changes nothing that was known.
 JITTERS = (0.0, 1.0, 10.0, 100.0)
 EPS = float(np.finfo(np.float64).eps)
-HALF = float(np.sqrt(EPS))
+ROOT_EPS = float(np.sqrt(EPS))
 # Residual, relative to its terms, with which a solution is exact for a matrix nearby.
-BACKWARD = 100 * EPS
+BACKWARD_ERROR = 100 * EPS
 INDEFINITE = (
     "the kernel matrix is not positive definite where B'a = 0; use a positive definite kernel, or "
     "add the null space that makes a conditionally positive definite kernel so"
@@ -215,7 +215,10 @@ def by_woodbury(G: Array, e: Array) -> Solve:
     # by its rounding error at least; if that is not enough, by what leaves half of the digits.
     least = max(len(G), 1) * EPS * diagonal
     return refined(
-        [lambda: inverse(np.maximum(e, least)), lambda: inverse(np.maximum(e, HALF * diagonal))],
+        [
+            lambda: inverse(np.maximum(e, least)),
+            lambda: inverse(np.maximum(e, ROOT_EPS * diagonal)),
+        ],
         lambda x: G @ (G.T @ x),
         diagonal,
         e,
@@ -381,7 +384,7 @@ def refined(inverses: list[Callable[[], Solve]], matvec: Solve, diagonal: Array,
                 slow = not np.any(new_size < 0.5 * size)
                 x, left = np.where(better, trial, x), np.where(better, new_left, left)
                 size = np.where(better, new_size, size)
-            if np.all(size <= BACKWARD * norm(terms(x, r))):
+            if np.all(size <= BACKWARD_ERROR * norm(terms(x, r))):
                 break
         if not np.all(np.isfinite(x)):
             raise np.linalg.LinAlgError("the solution of a linear system is not finite")
@@ -410,7 +413,7 @@ def cholesky(M: NDArray[np.floating]) -> bool:
     M : ndarray of shape (n, n)
         Contiguous by columns, in single or double precision.
     """
-    n, step = len(M), PANEL
+    n, step = len(M), PANEL_ROWS
     syrk, trsm = get_blas_funcs(("syrk", "trsm"), (M,))
     potrf = dpotrf if M.dtype == np.float64 else spotrf
     if 0 < n <= 2 * step:
@@ -456,7 +459,7 @@ def triangular_inverse(L: Array) -> Array:
 
 def _invert(L: Array, out: Array) -> None:
     n = len(L)
-    if n <= CORNER:
+    if n <= CORNER_ROWS:
         if n:
             out[...] = np.tril(dtrtri(L, lower=1)[0])
         return
@@ -489,8 +492,8 @@ def mirrored(lower: Array) -> Array:
         Contiguous by columns; what is above the diagonal is overwritten.
     """
     n = len(lower)
-    for first in range(0, n, BLOCK):
-        last = min(first + BLOCK, n)
+    for first in range(0, n, BLOCK_ROWS):
+        last = min(first + BLOCK_ROWS, n)
         corner = np.tril(lower[first:last, first:last])
         lower[first:last, first:last] = corner + np.tril(corner, -1).T
         lower[first:last, last:] = lower[last:, first:last].T

@@ -19,7 +19,7 @@ __all__ = ["Deflated", "PivotedCholesky", "pivoted_cholesky"]
 
 EPS = float(np.finfo(np.float64).eps)
 # Rows drawn together, and rows of the factor that are brought to float64 together.
-DRAWN, ROWS = 128, 2048
+DRAWN_ROWS, BLOCK_ROWS = 128, 2048
 
 
 class PivotedCholesky(NamedTuple):
@@ -185,9 +185,9 @@ def _random(
     n, rest, floor = len(M.diagonal), np.maximum(M.diagonal, 0.0), M.floor
     # By columns, because memory that is not used is not taken then.
     rows = np.empty((rank, n), dtype=M.dtype)
-    parts, k = list(row_slices(n, 1, ROWS)), 0
+    parts, k = list(row_slices(n, 1, BLOCK_ROWS)), 0
     # Few of many rows: they and their copies should be small beside the factor.
-    drawn = int(np.clip(2 * BLOCK_BYTES // (8 * max(n, 1)), 16, DRAWN))
+    drawn = int(np.clip(2 * BLOCK_BYTES // (8 * max(n, 1)), 16, DRAWN_ROWS))
     given = np.empty(0, dtype=np.intp) if first is None else first
     waiting = [given[part] for part in row_slices(len(given), 1, drawn)]
     pivots = [np.empty(0, dtype=np.intp)]

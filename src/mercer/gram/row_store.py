@@ -15,10 +15,10 @@ assemble = lazily("mercer.gram._row_store_numba", "assemble")
 add_rows = lazily("mercer.kernels._tiles_numba", "add_rows")
 
 # A matrix of so few samples is computed as a whole: the time is that of a few calls.
-WHOLE = 2048
+MAX_WHOLE_ROWS = 2048
 # Rows unused for so many requests make room for others; younger ones stay, and what does not fit
 # is computed, used and forgotten: a store that evicts what comes back next is worth nothing.
-STALE = 6
+STALE_REQUESTS = 6
 
 
 class RowStore:
@@ -62,7 +62,7 @@ class RowStore:
         self._square = np.empty((0, 0), dtype=K.dtype)
         self._buffer = self._spare = self._scratch = np.empty(0, dtype=K.dtype)
         self.evaluations = self._told = 0
-        if K.in_memory or (n <= WHOLE and n * row <= max_bytes):
+        if K.in_memory or (n <= MAX_WHOLE_ROWS and n * row <= max_bytes):
             self._store = K.dense() if K.in_memory else K.every_row()
             self._slot = self._owner = np.arange(n)
             self.evaluations = n * n
@@ -176,7 +176,7 @@ class RowStore:
         self._filled += len(first)
         if len(first) == wanted:
             return first
-        stale = np.flatnonzero(self._used[: self._filled] < self._clock - STALE)
+        stale = np.flatnonzero(self._used[: self._filled] < self._clock - STALE_REQUESTS)
         stale = stale[stale < first[0]] if len(first) else stale
         oldest = stale[np.argsort(self._used[stale], kind="stable")][: wanted - len(first)]
         return np.concatenate([first, oldest])

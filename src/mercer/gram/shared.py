@@ -26,12 +26,12 @@ from mercer.kernels.points import Array, Data
 __all__ = ["SharedMatrices", "share_matrices", "shared"]
 
 # Points below this number are multiplied faster than they are found again.
-LEAST = 128
+MIN_SHARED_ROWS = 128
 # Samples that are remembered at a time, as many as the folds of a repeated cross-validation.
-RECENT = 32
+MAX_SAMPLES = 32
 # Memory for matrices by default, and the variable of the environment that sets another, which
 # worker processes read.
-MAX_BYTES, VARIABLE = 64 * 2**20, "MERCER_SHARED_BYTES"
+MAX_BYTES, BYTES_VARIABLE = 64 * 2**20, "MERCER_SHARED_BYTES"
 
 
 class SharedMatrices:
@@ -62,7 +62,7 @@ class SharedMatrices:
     (False, True, 320000)
     """
 
-    def __init__(self, max_bytes: float | None = None, recent: int = RECENT) -> None:
+    def __init__(self, max_bytes: float | None = None, recent: int = MAX_SAMPLES) -> None:
         self.recent, self.nbytes = recent, 0
         if max_bytes is not None:
             self.max_bytes = max_bytes
@@ -134,7 +134,7 @@ def _is_plain(X: Data) -> bool:
         type(X) is np.ndarray
         and X.dtype in (np.float32, np.float64)
         and X.ndim == 2
-        and len(X) >= LEAST
+        and len(X) >= MIN_SHARED_ROWS
         and X.flags.c_contiguous
     )
 
@@ -169,15 +169,15 @@ def key(value: object) -> Hashable | None:
 
 def _granted() -> float:
     """Return the memory that the environment grants, or the default."""
-    given = os.environ.get(VARIABLE, str(MAX_BYTES))
+    given = os.environ.get(BYTES_VARIABLE, str(MAX_BYTES))
     try:
         granted = float(given)
     except ValueError:
         granted = np.nan
     if not granted >= 0:
         raise ValueError(
-            f"the environment has {VARIABLE}={given!r}, which is no number of bytes; set one, such "
-            f"as {MAX_BYTES}, or 0 to keep no kernel matrices, or unset it."
+            f"the environment has {BYTES_VARIABLE}={given!r}, which is no number of bytes; set "
+            f"one, such as {MAX_BYTES}, or 0 to keep no kernel matrices, or unset it."
         )
     return granted
 

@@ -33,9 +33,9 @@ from mercer.kernels.tiles import TiledEvaluator, Tiles
 # Points whose float32 copy takes more than this are read as they are.
 SINGLE_BYTES = 2**30
 # Largest side of a tile: with more, its values would leave the processor's cache before their use.
-SIDE = 1024
+MAX_TILE_SIDE = 1024
 # Largest number of groups of rows that cores share in a product, and memory for their sums.
-GROUPS, SUMS_BYTES = 16, 2**27
+MAX_ROW_GROUPS, SUMS_BYTES = 16, 2**27
 
 
 class Tiled(Gram):
@@ -260,11 +260,15 @@ class Tiled(Gram):
 
     def _groups(self, v: Array) -> int:
         """Return the number of groups with sums of their own, so that these take little memory."""
-        return int(np.clip(min(self.max_bytes, SUMS_BYTES) // max(1, 2 * v.nbytes), 1, GROUPS))
+        return int(
+            np.clip(min(self.max_bytes, SUMS_BYTES) // max(1, 2 * v.nbytes), 1, MAX_ROW_GROUPS)
+        )
 
     def _side(self, threads: bool) -> int:
         """Return the side of a tile so that the tiles of all cores fit where one would."""
-        return max(1, min(SIDE, int(self._tile / np.sqrt(usable_cores() if threads else 1))))
+        return max(
+            1, min(MAX_TILE_SIDE, int(self._tile / np.sqrt(usable_cores() if threads else 1)))
+        )
 
     def _mirrored(self, v: Array, threads: bool) -> Array:
         """Return ``K v``; every tile below the diagonal is used twice, once for its mirror image.

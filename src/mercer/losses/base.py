@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from mercer._params import Params
 from mercer._typing import Array
-from mercer.losses.conjugate import SLACK, Conjugate, DualTerms, WeightedLosses
+from mercer.losses.conjugate import BOX_SLACK, Conjugate, DualTerms, WeightedLosses
 
 # An interval is below the rounding of its ends after so many halvings, unless it holds zero, where
 # what is left is a part of its length that nobody sees.
-HALVINGS = 64
+MAX_HALVINGS = 64
 
 __all__ = [
-    "SLACK",
+    "BOX_SLACK",
     "Conjugate",
     "ConjugateLoss",
     "DualTerms",
@@ -110,7 +110,7 @@ class Loss(Params, ABC):
         """
         end = z - t * self.gradient(y, z)
         low, high = np.minimum(z, end), np.maximum(z, end)
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             f = 0.5 * (low + high)
             right = f - z + t * self.gradient(y, f) > 0.0
             low, high = np.where(right, low, f), np.where(right, f, high)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, logit, xlogy
 
 from mercer._typing import Array
-from mercer.losses.base import SLACK, Conjugate, Loss, MarginLoss, check_positive
+from mercer.losses.base import BOX_SLACK, Conjugate, Loss, MarginLoss, check_positive
 
 __all__ = ["Hinge", "HuberHinge", "Logistic", "SquaredHinge"]
 
@@ -120,7 +120,7 @@ class Logistic(Loss):
 
     def conjugate(self, y: Array, v: Array) -> Array:
         p = -y * v
-        inside = (p >= -SLACK) & (p <= 1.0 + SLACK)
+        inside = (p >= -BOX_SLACK) & (p <= 1.0 + BOX_SLACK)
         p = np.clip(p, 0.0, 1.0)
         return np.where(inside, xlogy(p, p) + xlogy(1.0 - p, 1.0 - p), np.inf)
 

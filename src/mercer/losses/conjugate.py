@@ -15,11 +15,11 @@ import numpy as np
 from mercer._typing import Array
 from mercer.losses.fenchel_young import Mask, conjugate_slopes, loss_value, violation
 
-__all__ = ["SLACK", "Array", "Conjugate", "DualTerms", "WeightedLosses"]
+__all__ = ["BOX_SLACK", "Array", "Conjugate", "DualTerms", "WeightedLosses"]
 
 # A slope a / c recovered from a = c * bound may leave the box by rounding; this relative slack is
 # far below any solver tolerance and far above the few units in the last place of a division.
-SLACK = 1e-12
+BOX_SLACK = 1e-12
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Conjugate:
     def _domain(self, u: Array) -> tuple[Mask, Mask, Mask]:
         """Answer where ``u`` lies inside the interval, at its lower and at its upper end."""
         lower, upper = np.asarray(self.lower), np.asarray(self.upper)
-        below, above = SLACK * np.abs(_finite(lower)), SLACK * np.abs(_finite(upper))
+        below, above = BOX_SLACK * np.abs(_finite(lower)), BOX_SLACK * np.abs(_finite(upper))
         inside = np.isfinite(u) & (u >= lower - below) & (u <= upper + above)
         return inside, u <= lower + below, u >= upper - above
 
@@ -231,7 +231,10 @@ class DualTerms(WeightedLosses):
     @cached_property
     def _ends(self) -> tuple[Array, Array, Array, Array]:
         """Coefficients inside the box and at its ends lie between the first and last two."""
-        below, above = SLACK * np.abs(_finite(self.lower)), SLACK * np.abs(_finite(self.upper))
+        below, above = (
+            BOX_SLACK * np.abs(_finite(self.lower)),
+            BOX_SLACK * np.abs(_finite(self.upper)),
+        )
         return self.lower - below, self.lower + below, self.upper - above, self.upper + above
 
     @property

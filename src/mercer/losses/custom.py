@@ -19,11 +19,13 @@ Function = Callable[..., Any]
 
 # Steps of central differences at which rounding and truncation of a first derivative balance, in
 # units of the argument: the cube root of the rounding unit.
-STEP = 6e-6
+DIFFERENCE_STEP = 6e-6
 # Where a loss is looked at, in units: near its vertex and twenty units away.
-GRID = np.concatenate([-np.geomspace(20.0, 1e-3, 60), [0.0], np.geomspace(1e-3, 20.0, 60)])
+TESTED_ARGUMENTS = np.concatenate(
+    [-np.geomspace(20.0, 1e-3, 60), [0.0], np.geomspace(1e-3, 20.0, 60)]
+)
 # Relative error that a slope, a curvature or a conjugate given by hand may have.
-AGREE = 1e-5
+MAX_RELATIVE_ERROR = 1e-5
 ARGUMENTS = {"residual": "r", "margin": "m", "both": "f"}
 
 
@@ -190,7 +192,7 @@ class Custom(NumericLoss):
         inside, v = self._inside(y, v)
         f = self._touch(y, v)
         # Central differences smear a kink over their step; values know it to the last digit.
-        step = 2.0 * STEP * (self.unit + np.abs(y - f) + np.abs(f))
+        step = 2.0 * DIFFERENCE_STEP * (self.unit + np.abs(y - f) + np.abs(f))
         low, high = f - step, f + step
         for _ in range(80):
             left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
@@ -240,13 +242,13 @@ class Custom(NumericLoss):
     def _slope(self, *arguments: Array) -> Array:
         if self.slope is not None:
             return np.asarray(self.slope(*arguments), dtype=np.float64)
-        return self._difference(self.cost, STEP, *arguments)
+        return self._difference(self.cost, DIFFERENCE_STEP, *arguments)
 
     def _bend(self, *arguments: Array) -> Array:
         if self.bend is not None:
             return np.asarray(self.bend(*arguments), dtype=np.float64)
         # Of differences that are known to about 1e-10 themselves, a wider step.
-        step = STEP if self.slope is not None else 3e-4
+        step = DIFFERENCE_STEP if self.slope is not None else 3e-4
         return np.maximum(self._difference(self._slope, step, *arguments), 0.0)
 
     def _difference(self, function: Function, step: float, *arguments: Array) -> Array:
@@ -266,7 +268,7 @@ class _Check:
 
     def functions(self) -> None:
         loss, name = self.loss, ARGUMENTS[self.loss.of]
-        z = GRID * loss.unit
+        z = TESTED_ARGUMENTS * loss.unit
         values = self._call(loss.cost, "cost", z)
         rises = np.diff(values) / np.diff(z)
         # Rounding of the values, and of what they may have been computed from.
@@ -323,7 +325,7 @@ class _Check:
 
     def _slopes(self, z: Array, slope: Array, rises: Array, noise: Array) -> None:
         """Compare slopes with the rise of the cost to the left and to the right."""
-        slack = AGREE * (1e-3 + np.abs(slope))
+        slack = MAX_RELATIVE_ERROR * (1e-3 + np.abs(slope))
         left = np.append(-np.inf, rises - noise)
         right = np.append(rises + noise, np.inf)
         wrong = np.flatnonzero((slope < left - slack) | (slope > right + slack))
@@ -369,7 +371,7 @@ class _Check:
         low, high = (np.clip(end, -3.0, 3.0) for end in loss.slopes(y))
         v = low + (high - low) * np.linspace(0.05, 0.95, 9)
         given, found = loss.conjugate(y, v), NumericLoss.conjugate(loss, y, v)
-        wrong = np.flatnonzero(np.abs(given - found) > AGREE * (1.0 + np.abs(found)))
+        wrong = np.flatnonzero(np.abs(given - found) > MAX_RELATIVE_ERROR * (1.0 + np.abs(found)))
         if len(wrong):
             k = int(wrong[0])
             raise ValueError(
@@ -380,7 +382,10 @@ class _Check:
 
 def _jumps(loss: Custom, y: float) -> tuple[Array, Array, Array]:
     """Return where the slope jumps, or rises steeper than any curvature would, from and to what."""
-    target, z = (np.full_like(GRID, y),) if loss.of == "both" else (), GRID * loss.unit
+    target, z = (
+        (np.full_like(TESTED_ARGUMENTS, y),) if loss.of == "both" else (),
+        TESTED_ARGUMENTS * loss.unit,
+    )
     slope = loss._slope(*target, z)
     typical = (slope[-1] - slope[0]) / (z[-1] - z[0])
     # A slope like |r|^(1/2) would be 1e5 times steeper than usual in intervals of 1e-11 units; of

@@ -41,10 +41,10 @@ SCORES: dict[str, Callable[..., Array]] = {
 """Derivatives of log-densities of ``scipy.stats`` in standard form, by name."""
 
 # Nodes and weights of Gauss and Legendre's rules, one to integrate and one to doubt it.
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
-FEWER, LIGHTER = np.polynomial.legendre.leggauss(10)
+FINE_NODES, FINE_WEIGHTS = np.polynomial.legendre.leggauss(16)
+COARSE_NODES, COARSE_WEIGHTS = np.polynomial.legendre.leggauss(10)
 # A density is followed to where it has fallen to exp(-DEEP) of its largest value.
-DEEP = 80.0
+MAX_LOG_FALL = 80.0
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ class NoiseDensity:
         """Return how far out the density is worth following."""
         far = 1.0
         with np.errstate(all="ignore"):
-            while self._cost(np.array(side * far)) < DEEP and far < 1e9:
+            while self._cost(np.array(side * far)) < MAX_LOG_FALL and far < 1e9:
                 far *= 2.0
         if far >= 1e9:
             raise ValueError(
@@ -293,7 +293,7 @@ class NoiseDensity:
         with np.errstate(all="ignore"):
             fine, coarse = (
                 half * (np.exp(-self._cost(middle[..., None] + half[..., None] * x)) @ w)
-                for x, w in ((NODES, WEIGHTS), (FEWER, LIGHTER))
+                for x, w in ((FINE_NODES, FINE_WEIGHTS), (COARSE_NODES, COARSE_WEIGHTS))
             )
         return fine, np.abs(fine - coarse)
 
@@ -375,9 +375,9 @@ class NoiseDensity:
         """Return the expectation of a function of the error."""
         edges, mass = self._panels
         half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
-        z = middle[:, None] + half[:, None] * NODES
+        z = middle[:, None] + half[:, None] * FINE_NODES
         density = np.exp(-self._cost(z))
-        return float(half @ ((density * function(z)) @ WEIGHTS) / np.sum(mass))
+        return float(half @ ((density * function(z)) @ FINE_WEIGHTS) / np.sum(mass))
 
     def mean(self) -> float:
         """Return the mean."""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from mercer._typing import Array
-from mercer.losses.base import SLACK, Loss, check_positive
+from mercer.losses.base import BOX_SLACK, Loss, check_positive
 
 __all__ = ["LogCosh"]
 
@@ -57,7 +57,7 @@ class LogCosh(Loss):
         return np.asarray(1.0 / np.cosh(np.minimum(np.abs(y - f) / self.delta, 300.0)) ** 2)
 
     def conjugate(self, y: Array, v: Array) -> Array:
-        inside = np.abs(v) <= self.delta * (1.0 + SLACK)
+        inside = np.abs(v) <= self.delta * (1.0 + BOX_SLACK)
         v = np.where(inside, v, 0.0)
         s = self._share(v)
         entropy = 0.5 * (xlogy(1.0 + s, 1.0 + s) + xlogy(1.0 - s, 1.0 - s))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._typing import Array
-from mercer.losses.base import SLACK, Loss
+from mercer.losses.base import BOX_SLACK, Loss
 
 __all__ = ["NumericLoss"]
 
@@ -20,9 +20,9 @@ Mask = NDArray[np.bool_]
 
 # Decision values so many units away stand for infinity: slopes that still change there by more than
 # this share when the distance is halved are taken to grow without bound.
-FAR, STILL = 2.0**40, 1e-6
+INFINITE_DISTANCE, MAX_SLOPE_CHANGE = 2.0**40, 1e-6
 # Steps, every other of which halves at least, after which nothing is left of any interval.
-HALVINGS, EPS = 300, 2.0 * float(np.finfo(float).eps)
+MAX_STEPS, EPS = 300, 2.0 * float(np.finfo(float).eps)
 
 
 class NumericLoss(Loss):
@@ -42,13 +42,13 @@ class NumericLoss(Loss):
 
     def slopes(self, y: Array) -> tuple[Array, Array]:
         """Measure the slopes far out: bounds where they no longer change, else infinity."""
-        centre, far = self._centre(y), FAR * self._unit()
+        centre, far = self._centre(y), INFINITE_DISTANCE * self._unit()
         return self._end(y, centre, -far), self._end(y, centre, far)
 
     def _end(self, y: Array, centre: Array, far: float) -> Array:
         with np.errstate(all="ignore"):
             half, whole = self.gradient(y, centre + 0.5 * far), self.gradient(y, centre + far)
-            still = np.isfinite(whole) & (np.abs(whole - half) <= STILL * np.abs(whole))
+            still = np.isfinite(whole) & (np.abs(whole - half) <= MAX_SLOPE_CHANGE * np.abs(whole))
         end = np.where(still, whole, np.sign(far) * np.inf)
         return np.asarray(np.minimum(end, 0.0) if far < 0 else np.maximum(end, 0.0))
 
@@ -81,7 +81,7 @@ class NumericLoss(Loss):
             return super().violation(y, f, v)
         inside, v = self._inside(y, v)
         low, high = self.slopes(y)
-        slack = SLACK * (1.0 + np.abs(v))
+        slack = BOX_SLACK * (1.0 + np.abs(v))
         first = np.where(v <= low + slack, -np.inf, self._edge(y, v - slack, strict=False))
         last = np.where(v >= high - slack, np.inf, self._edge(y, v + slack, strict=True))
         return np.where(inside, np.maximum(np.maximum(first - f, f - last), 0.0), np.inf)
@@ -91,7 +91,7 @@ class NumericLoss(Loss):
         low, high = self.slopes(y)
         v = np.asarray(v, dtype=np.float64)
         with np.errstate(invalid="ignore"):
-            slack = SLACK * np.abs(v)
+            slack = BOX_SLACK * np.abs(v)
             inside = np.isfinite(v) & (v >= low - slack) & (v <= high + slack)
         return inside, np.clip(np.where(inside, v, 0.0), low, high)
 
@@ -102,7 +102,11 @@ class NumericLoss(Loss):
         if not np.any(middle):
             return place
         # Where nothing is lost: the middle of a tube, or its only end.
-        first, centre, far = self._edge(y, v, strict=False), self._centre(y), FAR * self._unit()
+        first, centre, far = (
+            self._edge(y, v, strict=False),
+            self._centre(y),
+            INFINITE_DISTANCE * self._unit(),
+        )
         open_low, open_high = first <= centre - far, place >= centre + far
         rest = np.where(open_low, place, np.where(open_high, first, 0.5 * (first + place)))
         return np.where(middle, rest, place)
@@ -116,7 +120,7 @@ class NumericLoss(Loss):
             return slope, (slope > 0) | ((slope == 0) & ~np.asarray(strict))
 
         y, v = np.broadcast_arrays(np.asarray(y, dtype=np.float64), v)
-        centre, unit, far = self._start(y, v), self._unit(), FAR * self._unit()
+        centre, unit, far = self._start(y, v), self._unit(), INFINITE_DISTANCE * self._unit()
         here, above = excess(centre)
         # Double the distance until the slope has passed v, then close in on the place.
         near, out = np.zeros(v.shape), np.where(above, -unit, unit)
@@ -128,7 +132,7 @@ class NumericLoss(Loss):
         low, high = centre + np.where(above, out, near), centre + np.where(above, near, out)
         g_low, g_high = np.where(above, at_out, at_near), np.where(above, at_near, at_out)
         trust = np.ones(v.shape, dtype=bool)
-        for _ in range(HALVINGS):
+        for _ in range(MAX_STEPS):
             width = high - low
             if np.all(width <= 3.0 * EPS * (unit + np.abs(low))):
                 break

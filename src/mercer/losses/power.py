@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer._typing import Array
-from mercer.losses.base import SLACK, Loss, check_positive, check_width
+from mercer.losses.base import BOX_SLACK, Loss, check_positive, check_width
 
 __all__ = ["PiecewisePolynomial", "PolynomialLoss"]
 
@@ -76,7 +76,7 @@ class PowerLoss(Loss):
         return np.where(arched, curved, 0.0)
 
     def conjugate(self, y: Array, v: Array) -> Array:
-        inside = np.isfinite(v) & (np.abs(v) <= self._bound * (1.0 + SLACK))
+        inside = np.isfinite(v) & (np.abs(v) <= self._bound * (1.0 + BOX_SLACK))
         v = np.where(inside, v, 0.0)
         reach = self.epsilon + (1.0 - 1.0 / self.power) * self._reach(v)
         return np.where(inside, v * y + np.abs(v) * reach, np.inf)
@@ -104,11 +104,11 @@ class PowerLoss(Loss):
             return super().violation(y, f, v)
         magnitude = np.abs(v)
         low = self.epsilon + self._reach(np.minimum(magnitude, self._bound))
-        high = np.where(magnitude >= self._bound * (1.0 - SLACK), np.inf, low)
+        high = np.where(magnitude >= self._bound * (1.0 - BOX_SLACK), np.inf, low)
         # With the sign of the residual that the slope asks for; a zero slope allows the whole tube.
         r = np.where(v == 0, np.abs(y - f), -np.sign(v) * (y - f))
         distance = np.maximum(np.maximum(np.where(v == 0, 0.0, low) - r, r - high), 0.0)
-        return np.where(magnitude <= self._bound * (1.0 + SLACK), distance, np.inf)
+        return np.where(magnitude <= self._bound * (1.0 + BOX_SLACK), distance, np.inf)
 
     def _reach(self, v: Array) -> Array:
         """Return the excess at which the slope has the magnitude of ``v``."""

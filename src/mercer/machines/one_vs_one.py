@@ -24,7 +24,7 @@ from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsL
 from mercer.gram.base import Gram
 from mercer.gram.class_blocks import ClassBlocks
 from mercer.gram.indexed import Indexed
-from mercer.gram.row_store import WHOLE
+from mercer.gram.row_store import MAX_WHOLE_ROWS
 from mercer.kernels.bounded_products import Bounded, bounded_products
 from mercer.machines.classifier import Classifier
 from mercer.machines.evaluating import dense, expand, expand_by_class
@@ -195,14 +195,16 @@ class PairwiseClassifier(Classifier):
         Pairs that solvers read as a whole share their blocks, if the samples lie class by class and
         the blocks of the classes with themselves take a small part of the memory granted.
         """
-        if K.sparse or (len(y) > WHOLE and K.root() is not None):
+        if K.sparse or (len(y) > MAX_WHOLE_ROWS and K.root() is not None):
             return lambda i, j, rows: K.restrict(rows) or Indexed(K, rows)
         sizes = np.bincount(y)
         shared = float(np.sum(sizes.astype(float) ** 2)) * K.dtype.itemsize
         if np.any(y[1:] < y[:-1]) or shared > SHARED_MEMORY_PART * self.cache_size * 2**20:
             return lambda i, j, rows: Indexed(K, rows)
         blocks = ClassBlocks(K, np.cumsum(sizes))
-        return lambda i, j, rows: blocks.pair(i, j) if len(rows) <= WHOLE else Indexed(K, rows)
+        return lambda i, j, rows: (
+            blocks.pair(i, j) if len(rows) <= MAX_WHOLE_ROWS else Indexed(K, rows)
+        )
 
     def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         """Lay the coefficients out as scikit-learn does: of a class, facing each other class."""
@@ -243,7 +245,13 @@ class PairwiseClassifier(Classifier):
         K, y, c, k = sample.K, sample.y, self._weight() * sample.weights, len(self.classes_)
         B, folds = sample.B, min(5, int(np.min(np.bincount(y))))
         flat = B.shape[1] == 1 and np.all(B == 1.0)
-        if folds < 2 or not flat or K.sparse or np.ptp(sample.weights) > 0 or len(y) > WHOLE:
+        if (
+            folds < 2
+            or not flat
+            or K.sparse
+            or np.ptp(sample.weights) > 0
+            or len(y) > MAX_WHOLE_ROWS
+        ):
             return None
         order = np.arange(len(y)) if sample.order is None else sample.order
         number = fold_numbers(y[np.argsort(order)], folds)[order]

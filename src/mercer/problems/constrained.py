@@ -42,7 +42,7 @@ from mercer.regularizers.constraints import Rows, join_rows
 __all__ = ["Between", "SampleLosses", "Shaped", "chebychev"]
 
 # Bytes of kernel values between new points and the sample that are held at once.
-BLOCK = 2**26
+BLOCK_BYTES = 2**26
 
 
 @dataclass(eq=False)
@@ -231,7 +231,7 @@ class Shaped:
             new = np.asarray(self.K.G @ F.T) if isinstance(self.K, LowRank) else F
         else:
             new = np.empty((len(self.X), part.r))
-            for some in row_slices(len(self.X), 8 * max(1, len(part.Z)), BLOCK):
+            for some in row_slices(len(self.X), 8 * max(1, len(part.Z)), BLOCK_BYTES):
                 new[some] = (part.G @ self.kernel(self.X[some], part.Z).T).T
         self._V = np.concatenate([self._V, new], axis=1)
         self.chosen = np.concatenate([self.chosen, index])
@@ -348,7 +348,7 @@ class Shaped:
                 self.K.G.T @ alpha
                 + self._F.reshape(-1, self.K.G.shape[1]).T @ a[len(self.said.y) :]
             )
-        for some in row_slices(len(Z), 8 * (len(self.X) + len(beta) + 1), BLOCK):
+        for some in row_slices(len(Z), 8 * (len(self.X) + len(beta) + 1), BLOCK_BYTES):
             if self.features is not None:
                 f[some] = self.features(Z[some]) @ w
                 continue

@@ -10,9 +10,9 @@ from mercer.problems.risk import RegularizedRisk
 __all__ = ["fit_columns", "pull_back"]
 
 # Halvings of an interval: the last ones change nothing in double precision.
-HALVINGS, DOUBLINGS = 60, 60
+MAX_HALVINGS, MAX_DOUBLINGS = 60, 60
 # Part of an interval that golden sections keep, and how many leave a millionth of it.
-GOLDEN, SECTIONS = 0.5 * (np.sqrt(5.0) - 1.0), 30
+GOLDEN_PART, GOLDEN_SECTIONS = 0.5 * (np.sqrt(5.0) - 1.0), 30
 
 
 def fit_columns(risk: RegularizedRisk) -> Array:
@@ -52,12 +52,12 @@ def fit_columns(risk: RegularizedRisk) -> Array:
 
         reach = (1.0 + float(np.max(np.abs(risk.y)))) / largest
         up = not rises(0.0)
-        for _ in range(DOUBLINGS):
+        for _ in range(MAX_DOUBLINGS):
             if rises(reach if up else -reach) == up:
                 break
             reach *= 2.0
         low, high = (0.0, reach) if up else (-reach, 0.0)
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             middle = 0.5 * (low + high)
             low, high = (low, middle) if rises(middle) else (middle, high)
         b[j] = high if abs(high) < abs(low) else low
@@ -95,17 +95,17 @@ def pull_back(
         return t * t * quadratic + risk.risk((1.0 - t) * begin + t * end)
 
     low, high, best = 0.0, 1.0, (value(0.0), 0.0)
-    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    left, right = high - GOLDEN_PART * (high - low), low + GOLDEN_PART * (high - low)
     at = value(left), value(right)
-    for _ in range(SECTIONS):
+    for _ in range(GOLDEN_SECTIONS):
         best = min(best, (at[0], left), (at[1], right))
         if at[0] <= at[1]:
             high, right = right, left
-            left = high - GOLDEN * (high - low)
+            left = high - GOLDEN_PART * (high - low)
             at = value(left), at[0]
         else:
             low, left = left, right
-            right = low + GOLDEN * (high - low)
+            right = low + GOLDEN_PART * (high - low)
             at = at[1], value(right)
     t = best[1]
     return t * a, (1.0 - t) * alone + t * b, t * Ka

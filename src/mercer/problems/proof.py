@@ -26,11 +26,11 @@ from mercer.regularizers.null_space import Constant, Empty, NullSpace, Polynomia
 __all__ = ["Curve", "bounds_on_lines"]
 
 # Cells of a line to begin with, and how often those are halved that do not prove anything yet.
-CELLS, HALVINGS = 256, 14
+FIRST_CELLS, MAX_HALVINGS = 256, 14
 # Rounding errors of a term of an expansion: of the kernel value, of the product and of its sum.
-ROUNDING = 8 * float(np.finfo(np.float64).eps)
+TERM_ROUNDING = 8 * float(np.finfo(np.float64).eps)
 # Values of the kernel that are held at once.
-BLOCK = 2_000_000
+BLOCK_VALUES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -81,17 +81,17 @@ class Curve:
             self.kernel, feature, order, self.p
         )
         terms = largest * float(np.sum(np.abs(self.coef)))
-        return ROUNDING * (terms + float(np.max(free, initial=0.0)))
+        return TERM_ROUNDING * (terms + float(np.max(free, initial=0.0)))
 
     def largest_norm(self) -> float:
         """Return an upper bound of the norm, with the rounding error of the quadratic form."""
         size = roughness(self.kernel, 0, 0, self.p) * float(np.sum(np.abs(self.coef)))
-        return float(np.sqrt(self.norm**2 + ROUNDING * size**2))
+        return float(np.sqrt(self.norm**2 + TERM_ROUNDING * size**2))
 
     def derivative(self, Z: Array, feature: int, order: int) -> Array:
         """Return the derivatives along a feature up to an order, (order + 1, n)."""
         out = np.zeros((order + 1, len(Z)))
-        step = max(1, BLOCK // max(1, len(self.P) * (order + 1)))
+        step = max(1, BLOCK_VALUES // max(1, len(self.P) * (order + 1)))
         for start in range(0, len(Z) if len(self.P) else 0, step):
             some = slice(start, start + step)
             out[:, some] = derivatives(self.kernel, Z[some], self.P, feature, order) @ self.coef
@@ -154,13 +154,13 @@ def bounds_on_lines(
     first = norm * roughness(curve.kernel, feature, order + 1, curve.p)
     second = norm * second if smooth else np.inf
     lower, upper = walls
-    per = max(8, CELLS // len(bases))
+    per = max(8, FIRST_CELLS // len(bases))
     half = np.full(per * len(bases), 0.5 * (high - low) / per)
     middle = np.tile(low + (high - low) * (np.arange(per) + 0.5) / per, len(bases))
     line: NDArray[np.intp] = np.repeat(np.arange(len(bases)), per)
     least, most = np.inf, -np.inf
     seen_low, seen_high = np.inf, -np.inf
-    for level in range(HALVINGS + 1):
+    for level in range(MAX_HALVINGS + 1):
         Z = bases[line]
         Z[:, feature] = middle
         values = curve.derivative(Z, feature, order + 1 if smooth else order)
@@ -174,7 +174,7 @@ def bounds_on_lines(
         seen_low, seen_high = min(seen_low, float(g.min())), max(seen_high, float(g.max()))
         floor = min(lower, seen_low - slack - 0.01 * max(lower - seen_low, 0.0))
         ceiling = max(upper, seen_high + slack + 0.01 * max(seen_high - upper, 0.0))
-        stop = (below >= floor) & (above <= ceiling) | (level == HALVINGS)
+        stop = (below >= floor) & (above <= ceiling) | (level == MAX_HALVINGS)
         least = min(least, float(np.min(below[stop], initial=np.inf)))
         most = max(most, float(np.max(above[stop], initial=-np.inf)))
         left = ~stop

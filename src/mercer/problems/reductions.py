@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 # Distance from the ends of a box, relative to it, at which slopes of a conjugate are still finite.
-CLIP = 1e-13
+BOX_DISTANCE_PART = 1e-13
 TINY = 1e-300
 
 Problem = TypeVar("Problem", covariant=True)
@@ -95,7 +95,7 @@ class BoxDual(BoxProgram):
     def _v(self, z: Array) -> Array:
         """Return the slope of the loss, off the ends of its range, where the conjugate may end."""
         # Not zero either, whose side of a kink would be anyone's guess.
-        room = np.where(np.isfinite(self.upper), CLIP * self.upper, TINY)
+        room = np.where(np.isfinite(self.upper), BOX_DISTANCE_PART * self.upper, TINY)
         return -self.sign * np.clip(z, room, self.upper - room) / self.c
 
 

@@ -22,7 +22,7 @@ __all__ = ["Walls", "tube", "tube_back"]
 
 # A wall may stand anywhere between two targets if as much lies beyond it as it may: how near to
 # equality, in units of the weights, that is.
-EQUAL = 1e-9
+EQUAL_WEIGHT_TOL = 1e-9
 
 
 def tube(
@@ -94,7 +94,7 @@ def tube(
     if np.any(low > high):
         raise ValueError("a target ends before it begins; give lower ends that are not above.")
     for price, weights in ((down, below), (up, above)):
-        if not 0 < price <= float(np.sum(weights)) * (1.0 + EQUAL):
+        if not 0 < price <= float(np.sum(weights)) * (1.0 + EQUAL_WEIGHT_TOL):
             raise ValueError(
                 f"a wall at the price {price:.3g} with samples that weigh {np.sum(weights):.3g} "
                 "would go through all of them; ask for fewer exceptions, or a lower price."
@@ -168,7 +168,10 @@ def tube_back(
         u, v = _nearest(over, weights[0], up), _nearest(under, weights[1], down)
     else:
         live = [w > 0 for w in weights]
-        hard = all(np.all(w[on] >= mu * (1.0 - EQUAL)) for w, on in zip(weights, live, strict=True))
+        hard = all(
+            np.all(w[on] >= mu * (1.0 - EQUAL_WEIGHT_TOL))
+            for w, on in zip(weights, live, strict=True)
+        )
         if one is not None and hard:
             u = (float(np.max(over[live[0]])),) * 2
             v = (float(np.max(under[live[1]])),) * 2
@@ -187,7 +190,7 @@ def _nearest(r: Array, c: Array, price: float) -> tuple[float, float]:
     order = np.argsort(-r, kind="stable")
     r, c = r[order], c[order]
     beyond = np.cumsum(c) - c  # what lies beyond a wall at each target
-    slack = EQUAL * float(np.sum(c))
+    slack = EQUAL_WEIGHT_TOL * float(np.sum(c))
     allowed = np.flatnonzero(beyond <= price + slack)
     strictly = np.flatnonzero(beyond < price - slack)
     return float(r[allowed[-1]]), float(r[strictly[-1]])

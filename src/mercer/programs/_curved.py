@@ -15,9 +15,9 @@ from mercer.solvers import ConvergenceWarning, InteriorPoint, minimize
 __all__ = ["curved_master"]
 
 # A coefficient whose price is this far below its weight, relatively, is zero at the optimum.
-SLACK = 1e-6
+PRICE_SLACK = 1e-6
 # Slopes of the walls that keep coefficients to their signs, in units of their weights.
-STEEP, STEEPEST = 10.0, 1e7
+FIRST_WALL_SLOPE, MAX_WALL_SLOPE = 10.0, 1e7
 
 
 def curved_master(
@@ -32,7 +32,7 @@ def curved_master(
         Relative gap of the answers.
     """
     solver = InteriorPoint(tol=min(tol, 1e-6))
-    steep = STEEP
+    steep = FIRST_WALL_SLOPE
 
     def solve(GJ: Array, J: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         nonlocal steep
@@ -45,10 +45,10 @@ def curved_master(
             a, b, u = found.b[:k], found.b[k:], found.a[:n]
             price = GJ.T @ u / risk.weights[J]
             # A wall that holds is not pushed as hard as it stands.
-            if steep >= STEEPEST or np.all(-signs * price < 0.99 * steep):
+            if steep >= MAX_WALL_SLOPE or np.all(-signs * price < 0.99 * steep):
                 break
             steep *= 100.0
-        idle = np.where(signs == 0, np.abs(price), signs * price) < 1.0 - SLACK
+        idle = np.where(signs == 0, np.abs(price), signs * price) < 1.0 - PRICE_SLACK
         return np.where(idle | (signs * a < 0), 0.0, a), b, u
 
     return solve

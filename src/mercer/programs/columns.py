@@ -33,16 +33,16 @@ __all__ = ["SparseSolution", "generate_columns", "threshold"]
 Indices = NDArray[np.intp]
 
 # Functions of a linear program that are not worth choosing from.
-WHOLE = 150
+MAX_WHOLE_FUNCTIONS = 150
 # Functions of the first master, and the least and largest number that a round takes in.
-FIRST, LEAST, MOST = 60, 20, 100
+FIRST_FUNCTIONS, MIN_ADDED_FUNCTIONS, MAX_ADDED_FUNCTIONS = 60, 20, 100
 # Samples and functions beyond which a part of them is solved first, the gap of that, and how many
 # functions that were too dear are asked again before all others.
-LARGE, ROUGH, POOL = 3000, 1e-2, 4000
+MAX_EXACT_START, ROUGH_GAP, MAX_POOL_FUNCTIONS = 3000, 1e-2, 4000
 # A value of the problem of a margin that is nothing.
-TINY = 1e-6
+NEGLIGIBLE_VALUE = 1e-6
 # A function without coefficient whose price is below this part of its weight is let go.
-FAR = 0.99
+DROPPED_PRICE_PART = 0.99
 
 
 class SparseSolution(NamedTuple):
@@ -116,10 +116,10 @@ def generate_columns(
     monitor, (n, m) = Monitor(max_iter, max_time, listener), risk.G.shape
     rng = np.random.default_rng(m)
     solve: Any = LinearMaster(risk) if risk.linear else curved_master(risk, tol)
-    J = np.arange(m if risk.linear and m <= WHOLE else 0)
+    J = np.arange(m if risk.linear and m <= MAX_WHOLE_FUNCTIONS else 0)
     if start is not None:
         J = np.unique(start)
-    elif max(n, m) > LARGE:
+    elif max(n, m) > MAX_EXACT_START:
         J, f = _rehearse(risk, max_time)
         if risk.linear:
             solve.f = f
@@ -135,7 +135,7 @@ def generate_columns(
             fresh = pool[_choose_columns(chosen - limit, len(J), rng)]
             if len(fresh):
                 pool = pool[~np.isin(pool, fresh)]
-                keep = (a != 0) | (risk.excess(GJ.T @ u, J) >= FAR * limit)
+                keep = (a != 0) | (risk.excess(GJ.T @ u, J) >= DROPPED_PRICE_PART * limit)
                 J, GJ = _exchange(risk, J, GJ, keep, fresh)
                 continue
         f = GJ @ a + risk.B @ b
@@ -152,7 +152,7 @@ def generate_columns(
         rounds += 1
         stop = monitor.report(rounds, value, gap, float(np.max(excess, initial=0.0) - limit))
         # A margin may be small without being nothing: its problem has no other unit than itself.
-        if gap <= tol * ((1.0 if risk.radius is None else TINY) + abs(value)):
+        if gap <= tol * ((1.0 if risk.radius is None else NEGLIGIBLE_VALUE) + abs(value)):
             status = Status.CONVERGED
             break
         held = np.zeros(m, dtype=bool)
@@ -164,8 +164,8 @@ def generate_columns(
             status = monitor.status or Status.STALLED
             break
         fresh = pool[_choose_columns(excess[pool] - limit, len(J), rng)]
-        pool = pool[~np.isin(pool, fresh)][: POOL if m > LARGE else 0]
-        keep = (a != 0) | (excess[J] >= FAR * limit)
+        pool = pool[~np.isin(pool, fresh)][: MAX_POOL_FUNCTIONS if m > MAX_EXACT_START else 0]
+        keep = (a != 0) | (excess[J] >= DROPPED_PRICE_PART * limit)
         J, GJ = _exchange(risk, J, GJ, keep, fresh)
     solved = monitor.elapsed
     solution = Solution(
@@ -201,7 +201,9 @@ def _choose_columns(excess: Array, held: int, rng: np.random.Generator) -> Indic
 
     The worst alone would be neighbours of each other, of which one is enough.
     """
-    many = int(np.clip(held, FIRST if not held else LEAST, MOST))
+    many = int(
+        np.clip(held, FIRST_FUNCTIONS if not held else MIN_ADDED_FUNCTIONS, MAX_ADDED_FUNCTIONS)
+    )
     order = np.argsort(-excess, kind="stable")
     if len(order) <= many:
         return order
@@ -214,10 +216,12 @@ def _rehearse(risk: SparseRisk, max_time: float | None) -> tuple[Indices, Array]
     """Let some samples choose from some functions; return these and their decision values."""
     n, m = risk.G.shape
     rng, kept = np.random.default_rng(n), risk.G.essential
-    rows = np.sort(rng.choice(n, min(n, LARGE), replace=False))
+    rows = np.sort(rng.choice(n, min(n, MAX_EXACT_START), replace=False))
     others = np.setdiff1d(np.arange(m), kept)
-    index = np.append(np.sort(rng.choice(others, min(len(others), LARGE), replace=False)), kept)
-    found = generate_columns(risk.take(rows, index), tol=ROUGH, max_time=max_time).solution
+    index = np.append(
+        np.sort(rng.choice(others, min(len(others), MAX_EXACT_START), replace=False)), kept
+    )
+    found = generate_columns(risk.take(rows, index), tol=ROUGH_GAP, max_time=max_time).solution
     J = np.unique(np.append(index[found.support], kept))
     a = np.zeros(m)
     a[index] = found.a
@@ -270,14 +274,14 @@ def threshold(risk: SparseRisk) -> float:
     up, down = np.abs(f + t.p_pos) <= scale, np.abs(f + t.p_neg) <= scale
     kinks = np.flatnonzero((up & (t.upper > 0)) | (down & (t.lower < 0)))
     u, m = found.u.copy(), risk.G.shape[1]
-    if not len(kinks) or len(kinks) > MOST:
+    if not len(kinks) or len(kinks) > MAX_ADDED_FUNCTIONS:
         return _inverse(float(np.max(risk.excess(risk.G.price(u)), initial=0.0)))
     low = np.where(down & (t.lower < 0), t.lower, np.where(up, 0.0, u))[kinks]
     high = np.where(up & (t.upper > 0), t.upper, np.where(down, 0.0, u))[kinks]
     u[kinks] = 0.0
     # The lowest largest price over all multipliers of the kinks: rows are read as they bind.
     base, best = risk.G.price(u) / risk.weights, np.inf
-    J = np.argsort(-risk.excess(base * risk.weights), kind="stable")[:FIRST]
+    J = np.argsort(-risk.excess(base * risk.weights), kind="stable")[:FIRST_FUNCTIONS]
     q, unit = risk.B.shape[1], float(np.max(risk.c))
     while True:
         P = risk.G.columns(J)[kinks].T / risk.weights[J][:, None]
@@ -302,7 +306,7 @@ def threshold(risk: SparseRisk) -> float:
         best = min(best, float(np.max(excess, initial=0.0)))
         if best <= unit * answer.x[-1] * (1.0 + 1e-7) + 1e-300 or len(J) == m:
             return _inverse(best)
-        worst = np.argsort(-excess, kind="stable")[:FIRST]
+        worst = np.argsort(-excess, kind="stable")[:FIRST_FUNCTIONS]
         grown = np.union1d(J, worst)
         if len(grown) == len(J):
             return _inverse(best)

@@ -17,15 +17,15 @@ __all__ = ["LinearMaster", "Master", "methods_for", "restricted_program"]
 Indices = NDArray[np.intp]
 
 # Samples up to which a program sees all of them, and how many it sees at least otherwise.
-ALL, SOME = 600, 400
+MAX_WHOLE_SAMPLES, MIN_SEEN_SAMPLES = 600, 400
 # Height of the walls around coefficients while some samples are fixed, in units of the targets.
-WALL = 10.0
+WALL_HEIGHT = 10.0
 # Columns up to which the simplex method is faster than an interior point with crossover.
-FEW = 300
+MAX_SIMPLEX_COLUMNS = 300
 # A multiplier this close to its bounds, in units of the weight, is on them.
-EDGE = 1e-7
+BOUND_TOL = 1e-7
 # A coefficient smaller than this part of the largest is rounding.
-FAINT = 1e-12
+ROUNDING_PART = 1e-12
 
 
 class Master(NamedTuple):
@@ -58,13 +58,17 @@ class LinearMaster:
         assert isinstance(risk.free.terms, DualTerms)
         self.terms = risk.free.terms
         self.f: Array = np.zeros(0)
-        self.wall = WALL
+        self.wall = WALL_HEIGHT
 
     def __call__(self, GJ: Array, J: Indices) -> Master:
         n = len(self.risk.y)
-        if n <= ALL:
+        if n <= MAX_WHOLE_SAMPLES:
             return restricted_program(self.risk, GJ, J, np.ones(n, dtype=bool), np.zeros(n))
-        near = self._guess(GJ, J) if not len(self.f) else self._near(self.f, 3 * len(J) + SOME)
+        near = (
+            self._guess(GJ, J)
+            if not len(self.f)
+            else self._near(self.f, 3 * len(J) + MIN_SEEN_SAMPLES)
+        )
         u = self._slope(self.f)
         while True:
             found = restricted_program(self.risk, GJ, J, near, np.where(near, 0.0, u), self.wall)
@@ -82,11 +86,13 @@ class LinearMaster:
     def _guess(self, GJ: Array, J: Indices) -> NDArray[np.bool_]:
         """Solve for a subsample, to guess which samples are near a kink."""
         n = len(self.risk.y)
-        some = np.sort(np.random.default_rng(n).choice(n, SOME, replace=False))
+        some = np.sort(np.random.default_rng(n).choice(n, MIN_SEEN_SAMPLES, replace=False))
         drawn = np.isin(np.arange(n), some)
-        found = restricted_program(self.risk, GJ, J, drawn, np.zeros(n), inflate=n / SOME)
+        found = restricted_program(
+            self.risk, GJ, J, drawn, np.zeros(n), inflate=n / MIN_SEEN_SAMPLES
+        )
         self.f = GJ @ found.a + self.risk.B @ found.b
-        return self._near(self.f, 3 * len(J) + SOME)
+        return self._near(self.f, 3 * len(J) + MIN_SEEN_SAMPLES)
 
     def _near(self, f: Array, many: int) -> NDArray[np.bool_]:
         """Return which samples are nearest to a kink of their loss."""
@@ -193,7 +199,7 @@ def restricted_program(
         a, b, full = _polish(risk, terms, GJ, J, a, b, full)
     largest = float(np.max(np.abs(np.append(a, b)), initial=0.0))
     held = wall is not None and largest >= 0.99 * wall * size
-    return Master(np.where(np.abs(a) > FAINT * largest, a, 0.0), b, full, held)
+    return Master(np.where(np.abs(a) > ROUNDING_PART * largest, a, 0.0), b, full, held)
 
 
 def _polish(
@@ -204,8 +210,8 @@ def _polish(
     Samples whose multiplier is off its bounds lie on a kink, functions with a coefficient have the
     price of their weight. The least corrections of both are taken where they help.
     """
-    A = np.flatnonzero(np.abs(a) > FAINT * np.max(np.abs(a), initial=0.0))
-    room = EDGE * risk.c
+    A = np.flatnonzero(np.abs(a) > ROUNDING_PART * np.max(np.abs(a), initial=0.0))
+    room = BOUND_TOL * risk.c
     up, down = (u > room) & (u < terms.upper - room), (u < -room) & (u > terms.lower + room)
     I = np.flatnonzero(up | down)  # noqa: E741
     M = np.column_stack([GJ[:, A], risk.B])
@@ -262,4 +268,4 @@ def _variables(terms: DualTerms, rows: Indices, inflate: float) -> _Variables:
 
 def methods_for(k: int) -> tuple[str, str]:
     """Return the methods of HiGHS for a program with k dense rows, the faster one first."""
-    return ("highs-ds", "highs-ipm") if k <= FEW else ("highs-ipm", "highs-ds")
+    return ("highs-ds", "highs-ipm") if k <= MAX_SIMPLEX_COLUMNS else ("highs-ipm", "highs-ds")

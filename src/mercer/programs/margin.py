@@ -27,17 +27,17 @@ __all__ = ["MarginAnswer", "MarginProgram"]
 
 # Kernel values below this part of the diagonal are rounding of zero; kept, they let coefficients
 # grow to 1e19 in narrow kernels, and each method of linear programming ends somewhere else.
-FAINT = 1e-10
+KERNEL_ROUNDING_PART = 1e-10
 
 
 # The simplex method, whose vertices are exact, else an interior point.
 METHODS = ("highs-ds", "highs-ipm")
 
 # A reduced cost this small, of coefficients in units of a margin, is taken for zero.
-TIED = 1e-9
+TIED_COST = 1e-9
 
 # Coefficients this small, in units of a margin or of the largest, are rounding.
-NOTHING = 1e-12
+COEFFICIENT_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class MarginProgram:
         M = self.y[:, None] * self.K * self.y[self.columns]
         M[self.columns, np.arange(len(self.columns))] -= lam * self.diag[self.columns]
         M /= self.own
-        M[np.abs(M) < FAINT] = 0.0
+        M[np.abs(M) < KERNEL_ROUNDING_PART] = 0.0
         return M
 
     def solve(self, lam: float, start: NDArray[np.intp] | None = None) -> MarginAnswer:
@@ -182,12 +182,12 @@ class MarginProgram:
         while True:
             x, b, beta, iterations = self._dual(M[:, near], N)
             steps += iterations
-            missing = ~near & (M.T @ beta > TIED)
+            missing = ~near & (M.T @ beta > TIED_COST)
             if not np.any(missing):
                 break
             near |= missing
         alpha = np.zeros(len(self.columns))
-        alpha[near] = np.where(x > NOTHING * max(1.0, np.max(x, initial=0.0)), x, 0.0)
+        alpha[near] = np.where(x > COEFFICIENT_ROUNDING * max(1.0, np.max(x, initial=0.0)), x, 0.0)
         alpha, b = self._settle_ties(M, N, alpha, b, beta)
         slack = np.maximum(0.0, 1.0 - M @ alpha - N @ b)
         beta = self._polish(M, N, alpha, beta)
@@ -250,7 +250,7 @@ class MarginProgram:
         The bound is less by the cap times what rows are violated by, so that digits beyond those of
         HiGHS count. They are those of one linear system in the multipliers between their bounds.
         """
-        free = (beta > TIED * self.c) & (beta < (1.0 - TIED) * self.c)
+        free = (beta > TIED_COST * self.c) & (beta < (1.0 - TIED_COST) * self.c)
         tight = np.hstack([M[:, (alpha > 0) & (alpha < self.cap)], N])
         if not (np.any(free) and tight.shape[1]):
             return beta
@@ -272,8 +272,8 @@ class MarginProgram:
         samples whose multiplier is on its bound have slack. As many columns as samples in between
         have one solution, and nothing is to settle.
         """
-        tied = M.T @ beta > -TIED
-        low, high = beta <= TIED * self.c, beta >= (1.0 - TIED) * self.c
+        tied = M.T @ beta > -TIED_COST
+        low, high = beta <= TIED_COST * self.c, beta >= (1.0 - TIED_COST) * self.c
         if np.count_nonzero(tied) + N.shape[1] <= np.count_nonzero(~low & ~high):
             return alpha, b
         r, q, s = np.count_nonzero(tied), N.shape[1], np.count_nonzero(high)
@@ -283,7 +283,7 @@ class MarginProgram:
         budget = np.concatenate([np.zeros(r + q), self.c[high]])[None, :]
         program: dict[str, Any] = {
             "A_ub": sp.csr_array(sp.vstack([-rows, sp.csr_array(budget)])),
-            "b_ub": np.append(-np.ones(len(beta)), best + TIED * self.c.sum()),
+            "b_ub": np.append(-np.ones(len(beta)), best + TIED_COST * self.c.sum()),
             "bounds": np.array(
                 [(0.0, self.cap)] * r + [(-np.inf, np.inf)] * q + [(0.0, np.inf)] * s
             ),
@@ -294,7 +294,7 @@ class MarginProgram:
         except ArithmeticError:  # the face is thinner than rounding: any point of it will do
             return alpha, b
         least = np.zeros_like(alpha)
-        least[tied] = np.where(x[:r] > TIED * np.max(x[:r], initial=0.0), x[:r], 0.0)
+        least[tied] = np.where(x[:r] > TIED_COST * np.max(x[:r], initial=0.0), x[:r], 0.0)
         missed = float(self.c @ np.maximum(0.0, 1.0 - M @ least - N @ x[r : r + q]))
         better = missed <= best + 1e-6 * self.c.sum() and least.sum() <= alpha.sum()
         return (least, x[r : r + q]) if better else (alpha, b)

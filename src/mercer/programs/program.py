@@ -40,7 +40,7 @@ __all__ = ["Block", "Infeasible", "Optimum", "Program", "ProgramRows", "Unbounde
 
 # How much looser than asked a certificate may be and still count as converged: solvers measure
 # residuals of a scaled program, here they are measured on the program as it was written.
-SLACK = 100.0
+CERTIFICATE_TOL_RATIO = 100.0
 
 
 class Infeasible(ValueError):  # noqa: N818
@@ -354,7 +354,9 @@ def _certified(form: backends.Canonical, answer: backends.Raw, tol: float) -> Op
     )
     gap = max(objective - dual, 0.0)
     status = answer.status
-    sound = residual <= SLACK * tol and abs(objective - dual) <= SLACK * tol * (1 + abs(objective))
+    sound = residual <= CERTIFICATE_TOL_RATIO * tol and abs(
+        objective - dual
+    ) <= CERTIFICATE_TOL_RATIO * tol * (1 + abs(objective))
     sound = sound and bool(np.isfinite(objective))  # infinity is at most infinity
     if status is Status.CONVERGED and not sound:
         status = Status.STALLED

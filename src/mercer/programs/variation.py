@@ -35,16 +35,16 @@ __all__ = ["Constrained", "Part", "Variation", "VariationProblem"]
 Index = NDArray[np.intp]
 
 # Rows of a component that are kept from the start, and that are added at a time.
-FIRST, MORE = 30, 10
+FIRST_ROWS, ADDED_ROWS = 30, 10
 
 # Rounds in which rows are added.
-ROUNDS = 60
+MAX_ROUNDS = 60
 
 # Functions of a component whose share of its variance is less do not keep it from vanishing.
-VISIBLE = 1e-4
+VISIBLE_VARIANCE_PART = 1e-4
 
 # Values of a component at which functions are held down to find the largest penalty.
-PULLED = 500
+MAX_HELD_VALUES = 500
 
 NO_ROOM = (
     "components of this variation do not come as close to the targets: allow for more variation or "
@@ -91,7 +91,7 @@ class Part:
     def visible(self) -> int:
         """How many of the functions, in the order of a pivoted factor, are no rounding."""
         sizes = np.max(np.square(self.features), axis=0, initial=0.0)
-        return int(np.sum(sizes > VISIBLE * np.max(sizes, initial=0.0)))
+        return int(np.sum(sizes > VISIBLE_VARIANCE_PART * np.max(sizes, initial=0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +275,7 @@ class VariationProblem:
         """
         working = self._first() if start is None else [rows.copy() for rows in start.working]
         n_iter, seconds = 0, 0.0
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             answer = self._program(mu, working, tol, max_time)
             n_iter += answer.solution.n_iter
             seconds += answer.solution.times.get("solve", 0.0)
@@ -339,7 +339,7 @@ class VariationProblem:
             return float(np.linalg.norm(slope)) / factor
         r = max(part.visible, 1)
         m = len(part.features)
-        some = np.unique(np.linspace(0, m - 1, min(m, PULLED)).astype(int))
+        some = np.unique(np.linspace(0, m - 1, min(m, MAX_HELD_VALUES)).astype(int))
         program = Program()
         w = program.variable(r)
         program.cost(w, -slope[:r])
@@ -406,7 +406,9 @@ class VariationProblem:
     def _first(self) -> list[Index]:
         """Keep a few values of each component, spread over all."""
         return [
-            np.unique(np.linspace(0, len(p.features) - 1, min(len(p.features), FIRST)).astype(int))
+            np.unique(
+                np.linspace(0, len(p.features) - 1, min(len(p.features), FIRST_ROWS)).astype(int)
+            )
             for p in self.parts
         ]
 
@@ -419,7 +421,9 @@ class VariationProblem:
             size[working[p]] = 0.0
             beyond = np.flatnonzero(size > known * (1.0 + 0.1 * tol) + 1e-12 * np.max(self.c))
             if len(beyond):
-                worst = beyond[np.argsort(-size[beyond])[:: max(1, len(beyond) // MORE)][:MORE]]
+                worst = beyond[
+                    np.argsort(-size[beyond])[:: max(1, len(beyond) // ADDED_ROWS)][:ADDED_ROWS]
+                ]
                 working[p] = np.union1d(working[p], worst)
                 more = True
         return more

@@ -29,12 +29,12 @@ from mercer.solvers.status import Status
 __all__ = ["VectorTube"]
 
 # Relative size of pivots below which a matrix has no further directions.
-RANK = 1e-13
+RANK_TOL = 1e-13
 # Coefficients below this part of their bound are what an interior point leaves of zero.
-NOTHING = 1e-7
+ZERO_BOUND_PART = 1e-7
 # How much larger than the tolerance of the program the gap of the answer may be, relative to the
 # objective: coefficients are rounded to zero, and rows restored.
-SLACK = 100.0
+GAP_TOL_RATIO = 100.0
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class VectorTube:
     def solve(self, tol: float = 1e-8, max_time: float | None = None) -> Solution:
         """Return coefficients, row by row, with a certificate measured from scratch."""
         (n, q), p = self.Y.shape, self.B.shape[1]
-        G = pivoted_cholesky(self.K, tol=RANK).L
+        G = pivoted_cholesky(self.K, tol=RANK_TOL).L
         program = Program()
         W, b = program.variable(G.shape[1] * q), program.variable(p * q)
         t = program.variable(n, lower=0.0)
@@ -94,7 +94,7 @@ class VectorTube:
         primal, dual = self.values(A, free)
         gap = max(primal - dual, 0.0)
         status = found.status
-        if gap <= SLACK * tol * (1.0 + abs(primal)):
+        if gap <= GAP_TOL_RATIO * tol * (1.0 + abs(primal)):
             status = Status.CONVERGED
         elif status is Status.CONVERGED:
             status = Status.STALLED
@@ -112,7 +112,7 @@ class VectorTube:
             reason="lengths of several outputs: one cone a sample",
             f=(self.K @ A + self.B @ free).ravel(),
             times=found.times,
-            resolution=SLACK * tol * self.values(np.zeros((n, q)), np.zeros((p, q)))[0],
+            resolution=GAP_TOL_RATIO * tol * self.values(np.zeros((n, q)), np.zeros((p, q)))[0],
         )
 
     def values(self, A: Array, b: Array) -> tuple[float, float]:
@@ -127,7 +127,7 @@ class VectorTube:
     def _feasible(self, A: Array) -> Array:
         """Return coefficients that keep their bounds and ``B'A = 0``: a bound needs both."""
         sizes = np.linalg.norm(A, axis=1)
-        A = np.where((sizes > NOTHING * self.c)[:, None], A, 0.0)
+        A = np.where((sizes > ZERO_BOUND_PART * self.c)[:, None], A, 0.0)
         carried = np.flatnonzero(A.any(axis=1))
         if self.B.shape[1] and len(carried):
             rows = self.B[carried]

@@ -44,13 +44,13 @@ Direction = tuple[Array, Array, Array, Rows, Rows]
 """Changes of v, e and xi, of slacks and of prices."""
 
 # How much of the way to the boundary a step goes.
-NEARLY = 0.995
+BOUNDARY_PART = 0.995
 
 # Steps without progress that end the search: nothing but rounding is left.
-PATIENCE = 12
+MAX_IDLE_STEPS = 12
 
 # Added to the unit diagonal of a system, and steps that take its effect out again.
-RIDGE, REFINED = 1e-13, 3
+SYSTEM_RIDGE, REFINEMENTS = 1e-13, 3
 
 
 class ConicPoint(NamedTuple):
@@ -133,8 +133,8 @@ def worst_case(
             with np.errstate(all="ignore"):
                 point, steps = problem.step(point), steps + 1
         except la.LinAlgError:
-            since = PATIENCE
-        if since >= PATIENCE or not np.all(np.isfinite(point.v)):
+            since = MAX_IDLE_STEPS
+        if since >= MAX_IDLE_STEPS or not np.all(np.isfinite(point.v)):
             status = Status.STALLED
             break
     w = best.v[: problem.r]
@@ -278,7 +278,7 @@ class _Worst:
         )
         dv, de, dxi, ds, dz = solve(rd, rp, target)
         # One length for all: the quadratic cost ties variables to prices.
-        length = NEARLY * min(_room(x.s, ds), _room(x.z, dz))
+        length = BOUNDARY_PART * min(_room(x.s, ds), _room(x.z, dz))
         s = [value + length * d for value, d in zip(x.s, ds, strict=True)]
         z = tuple(value + length * d for value, d in zip(x.z, dz, strict=True))
         v, e = x.v + length * dv, x.e + length * de
@@ -332,12 +332,12 @@ class _Worst:
         scale = 1.0 / np.sqrt(np.diag(H))
         H = scale[:, None] * H * scale
         # The ridge makes a factor possible whatever the weights; refinement takes it out again.
-        factor = la.cho_factor(H + RIDGE * np.eye(self.m), check_finite=False)
+        factor = la.cho_factor(H + SYSTEM_RIDGE * np.eye(self.m), check_finite=False)
 
         def system(right: Array) -> Array:
             right = scale * right
             y = la.cho_solve(factor, right, check_finite=False)
-            for _ in range(REFINED):
+            for _ in range(REFINEMENTS):
                 y += la.cho_solve(factor, right - H @ y, check_finite=False)
             return np.asarray(scale * y)
 

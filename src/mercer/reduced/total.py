@@ -33,7 +33,7 @@ from mercer.solvers import SMO, ConjugateGradient, Newton, Solver
 from mercer.solvers.certify import snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
-from mercer.solvers.status import RESIDUAL, Status
+from mercer.solvers.status import MAX_RESIDUAL, Status
 
 __all__ = ["Total", "total_gap"]
 
@@ -151,7 +151,7 @@ def _lower_bound(risk: RegularizedRisk, a: Array, b: Array, further: bool) -> fl
     a = snap_to_box(risk, a)
     quadratic = float(a @ risk.K.matvec(a))
     values = [-(0.5 * t * t * quadratic + risk.conjugate(t * a)) for t in COEFFICIENT_FACTORS]
-    if risk.residual(a) > RESIDUAL:
+    if risk.residual(a) > MAX_RESIDUAL:
         values = values[:1]  # no coefficients at all keep every equality
     t = COEFFICIENT_FACTORS[int(np.argmax(values))]
     best, solver = float(max(values)), _solver(risk) if further else None
@@ -167,7 +167,7 @@ def _lower_bound(risk: RegularizedRisk, a: Array, b: Array, further: bool) -> fl
     if not (np.all(np.isfinite(answer.a)) and np.all(np.isfinite(answer.b))):
         return best
     better = risk.certificate(snap_to_box(risk, answer.a), answer.b)
-    return max(best, better.dual) if better.residual <= RESIDUAL else best
+    return max(best, better.dual) if better.residual <= MAX_RESIDUAL else best
 
 
 def _solver(risk: RegularizedRisk) -> Solver | None:

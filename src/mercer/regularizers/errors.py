@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 # Time stamps are rounded numbers: this far from an integer they still count as one.
-CLOCK = 1e-6
+TIME_ROUNDING = 1e-6
 
 ColumnT = TypeVar("ColumnT")
 Column: TypeAlias = int | str | Array | Sequence[float] | None
@@ -201,9 +201,9 @@ class LinearProcess(ErrorModel):
             return _arma.whitening(phi, theta, n, self.start == "stationary")
         order = np.argsort(t)
         gaps = np.diff(t[order])
-        if np.any(gaps <= CLOCK):
+        if np.any(gaps <= TIME_ROUNDING):
             raise ValueError("two errors at one time; average the observations, or shift one.")
-        if np.all(np.abs(gaps - 1.0) <= CLOCK):
+        if np.all(np.abs(gaps - 1.0) <= TIME_ROUNDING):
             W = _arma.whitening(phi, theta, n, True)
         elif len(phi) == 1 and not len(theta):
             W = _arma.bridged(self._memory(gaps), gaps)
@@ -250,7 +250,7 @@ class LinearProcess(ErrorModel):
             memory = self._memory(lags)
             return np.asarray(memory**lags / (1.0 - memory**2))
         whole = np.rint(lags).astype(int)
-        if np.any(np.abs(lags - whole) > CLOCK):
+        if np.any(np.abs(lags - whole) > TIME_ROUNDING):
             raise ValueError(
                 "times must lie whole steps apart; set step, or use AutoRegressive of order one, "
                 "which is defined between the steps."
@@ -260,7 +260,7 @@ class LinearProcess(ErrorModel):
 
     def _memory(self, lags: Array) -> float:
         phi = float(self.coefficients[0][0])
-        if phi < 0 and np.any(np.abs(lags - np.rint(lags)) > CLOCK):
+        if phi < 0 and np.any(np.abs(lags - np.rint(lags)) > TIME_ROUNDING):
             raise ValueError("phi must not be negative for times between whole steps.")
         return phi
 

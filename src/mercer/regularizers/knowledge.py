@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 # Nodes of the quadrature of an integral over a line, and points of one over a box.
-NODES, SPREAD = 64, 1024
+LINE_NODES, BOX_POINTS = 64, 1024
 
 
 def _points(x: PointsLike, p: int, who: Constraint) -> Array:
@@ -298,11 +298,11 @@ class Integral(TwoSided):
         free = [j for j in range(domain.p) if not isinstance(over.get(j), Real)]
         spans = np.array([domain.span(j, over) for j in free])
         if len(free) == 1:
-            t, w = np.polynomial.legendre.leggauss(NODES)
+            t, w = np.polynomial.legendre.leggauss(LINE_NODES)
             unit, weights = 0.5 * (t[:, None] + 1.0), 0.5 * w
         else:
-            unit = spread_points(SPREAD, len(free))
-            weights = np.full(SPREAD, 1.0 / SPREAD)
+            unit = spread_points(BOX_POINTS, len(free))
+            weights = np.full(BOX_POINTS, 1.0 / BOX_POINTS)
         Z = np.empty((len(unit), domain.p))
         for j, place in over.items():
             Z[:, j] = place if isinstance(place, Real) else 0.0

@@ -43,10 +43,10 @@ __all__ = [
 
 
 # Steps of a range that are narrow enough for differences to stand for derivatives.
-FINE = 200
+FINE_STEPS = 200
 
 # The bounds of a derivative that is not negative, and of a derivative that is not positive.
-ABOVE, BELOW = (0.0, np.inf), (-np.inf, 0.0)
+NOT_NEGATIVE, NOT_POSITIVE = (0.0, np.inf), (-np.inf, 0.0)
 
 
 class Shape(Constraint):
@@ -114,9 +114,9 @@ class Shape(Constraint):
 def _differences(order: int, grid: int) -> tuple[Array, LinearMap]:
     """Return points of the unit interval, and the differences that stand for a derivative there."""
     stencil = np.array([[1.0], [-1.0, 1.0], [1.0, -2.0, 1.0]][order])
-    if order and grid < FINE:
+    if order and grid < FINE_STEPS:
         # Wide steps would average derivatives away, at the ends in particular: narrow ones.
-        h, steps = 1.0 / FINE, np.arange(order + 1.0)
+        h, steps = 1.0 / FINE_STEPS, np.arange(order + 1.0)
         t = np.linspace(0.0, 1.0 - order * h, grid + 1 - order)[:, None] + h * steps
         rows = sp.kron(sp.eye_array(len(t)), stencil[None] / h**order, format="csr")
         return np.clip(t.ravel(), 0.0, 1.0), rows
@@ -182,7 +182,7 @@ class Increasing(Signed):
     """
 
     order: ClassVar[int] = 1
-    walls = ABOVE
+    walls = NOT_NEGATIVE
 
 
 @dataclass(eq=False)
@@ -196,7 +196,7 @@ class Decreasing(Signed):
     """
 
     order: ClassVar[int] = 1
-    walls = BELOW
+    walls = NOT_POSITIVE
 
 
 @dataclass(eq=False)
@@ -210,7 +210,7 @@ class Convex(Signed):
     """
 
     order: ClassVar[int] = 2
-    walls = ABOVE
+    walls = NOT_NEGATIVE
 
 
 @dataclass(eq=False)
@@ -224,7 +224,7 @@ class Concave(Signed):
     """
 
     order: ClassVar[int] = 2
-    walls = BELOW
+    walls = NOT_POSITIVE
 
 
 @dataclass(eq=False)
@@ -288,4 +288,4 @@ class Positive(Shape):
     """
 
     over: Region = None
-    walls = ABOVE
+    walls = NOT_NEGATIVE

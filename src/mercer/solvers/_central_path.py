@@ -32,16 +32,16 @@ from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers.base import Answer
 from mercer.solvers.certify import snap_to_box
 from mercer.solvers.monitor import Monitor
-from mercer.solvers.status import RESIDUAL
+from mercer.solvers.status import MAX_RESIDUAL
 
 __all__ = ["TINY", "Point", "Search", "System", "follow"]
 
 # Fraction of the way to the boundary that a step may go.
-BOUNDARY = 0.995
+BOUNDARY_PART = 0.995
 # Relative gap from which on the bounds that the path approaches are worth fixing.
-CLOSE = 1e-3
+FIXING_GAP = 1e-3
 # Steps without a better answer after which there will be none.
-PATIENCE = 25
+MAX_IDLE_STEPS = 25
 # Smaller than anything that matters, larger than zero.
 TINY = 1e-300
 
@@ -189,7 +189,7 @@ def _step(system: System, point: Point) -> Point:
     # The better the predictor did, the further down the path the corrector aims.
     target = mu * (ahead / mu) ** 3 if mu > 0 else 0.0
     dtheta, change = direction(_of_bounds(system, target - change[:2] * change[2:]) - products)
-    reach = min(1.0, BOUNDARY * _reach(walls, change))
+    reach = min(1.0, BOUNDARY_PART * _reach(walls, change))
     dz, walls = change[0], walls + reach * change
     if system.program.corner() is not None:
         zeta = np.maximum(zeta + reach * (curvature * dz + mend), 0.01 * zeta)
@@ -274,7 +274,7 @@ class Search:
         try:
             for point in follow(self.system):
                 stop = monitor.report(self.steps, *self.look(point), undivided=True)
-                if stop or self.done or self.idle > PATIENCE:
+                if stop or self.done or self.idle > MAX_IDLE_STEPS:
                     return self.answer(stopped=stop)
                 self.steps += 1
         except Indefinite:
@@ -303,7 +303,7 @@ class Search:
         scale = (1.0 + abs(self.best[2].primal)) / max(len(z), 1)
         settled, self.free = np.array_equal(free, self.free), free
         few = np.count_nonzero(free & (curvature == 0)) <= self.system.few
-        if not self.done and (few or (settled and point.mu < CLOSE * scale)):
+        if not self.done and (few or (settled and point.mu < FIXING_GAP * scale)):
             for _ in range(self.system.rounds):
                 z, theta, left = self.system.settle(z, theta, free)
                 if self.offer(*self.back(z, theta)) or not np.any(left):
@@ -319,12 +319,12 @@ class Search:
         a = snap_to_box(self.risk, a)
         c = self.risk.certificate(a, b)
         gap = c.gap / (self.gap * (self.least + abs(c.primal)))
-        score = max(c.violation / self.tol, gap, c.residual / RESIDUAL)
+        score = max(c.violation / self.tol, gap, c.residual / MAX_RESIDUAL)
         if score < 0.9 * self.score:
             self.idle = 0
         if self.best is None or score < self.score:
             self.best, self.score = (a, b, c), score
-        if c.residual <= RESIDUAL and (self.lowest is None or c.primal < self.lowest[2].primal):
+        if c.residual <= MAX_RESIDUAL and (self.lowest is None or c.primal < self.lowest[2].primal):
             self.lowest = (a, b, c)
         return score <= 1.0
 

@@ -27,7 +27,7 @@ __all__ = ["Multipliers", "kept"]
 # Weight of the rows against the trace of K: so much that a round reduces what is missing in them by
 # about this factor, and so little that pair steps still see the kernel. Where few coefficients are
 # free a round reduces it less, and the weight grows.
-WEIGHT, GROWTH = 4.0, 10.0
+ROW_WEIGHT, ROW_WEIGHT_GROWTH = 4.0, 10.0
 
 
 def kept(B: Array) -> list[int]:
@@ -77,7 +77,7 @@ class Multipliers:
         self.U = np.where(live, (R - S @ self.G) @ self.back, 0.0)
         self.e = self.back.T @ (risk.d[self.others] - self.G.T @ risk.d[self.columns])
         off = Projected(risk.K, self.U)
-        rho = WEIGHT * float(np.sum(np.maximum(off.diag(), 0.0))) or 1.0
+        rho = ROW_WEIGHT * float(np.sum(np.maximum(off.diag(), 0.0))) or 1.0
         self.K = Projected(risk.K, self.U, rho, off.KU)
         self.inner = RegularizedRisk(risk.loss, self.K, risk.y, risk.c, S, risk.d[self.columns])
         self.t = np.zeros(self.U.shape[1])
@@ -102,7 +102,7 @@ class Multipliers:
     def stiffen(self, a: Array) -> Array:
         """Give the rows more weight; return how the products change at ``a``."""
         old = self.K
-        self.K = Projected(old.K, self.U, GROWTH * old.rho, old.KU)
+        self.K = Projected(old.K, self.U, ROW_WEIGHT_GROWTH * old.rho, old.KU)
         return np.asarray(self.U @ ((self.K.rho - old.rho) * (self.U.T @ a - self.e)))
 
     def product(self, F: Array, a: Array) -> Array:

@@ -18,7 +18,7 @@ pair_loop, slopes_loop = lazily("mercer.solvers._smo_numba", "pair_loop", "slope
 __all__ = ["pack", "pair_steps", "slopes", "survey"]
 
 # Bytes of a cache line: a vector that lies across two of them is loaded twice.
-LINE = 64
+CACHE_LINE_BYTES = 64
 
 
 def slopes(F: Array, a: Array, terms: DualTerms) -> tuple[Array, Array]:
@@ -112,7 +112,7 @@ def pair_steps(
 def _aligned(n_rows: int, n_columns: int, dtype: DTypeLike) -> AnyArray:
     """Return zeros whose rows, at least so long, begin on cache lines."""
     size = np.dtype(dtype).itemsize
-    width = -(-n_columns * size // LINE) * LINE // size
-    zeros = np.zeros(n_rows * width + LINE // size, dtype)
-    first = -zeros.__array_interface__["data"][0] % LINE // size
+    width = -(-n_columns * size // CACHE_LINE_BYTES) * CACHE_LINE_BYTES // size
+    zeros = np.zeros(n_rows * width + CACHE_LINE_BYTES // size, dtype)
+    first = -zeros.__array_interface__["data"][0] % CACHE_LINE_BYTES // size
     return zeros[first : first + n_rows * width].reshape(n_rows, width)

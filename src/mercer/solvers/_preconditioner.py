@@ -32,26 +32,26 @@ __all__ = [
 
 EPS = float(np.finfo(np.float64).eps)
 # Numbers of a factor in float32 that are brought to float64 together: they stay in the cache.
-NUMBERS = 2**17
+BLOCK_NUMBERS = 2**17
 # Rows whose products are summed in float32; sums of such blocks are in float64.
-ROWS = 2048
-LEAST = 256
+BLOCK_ROWS = 2048
+MIN_COLUMNS = 256
 # The price of a kernel value that is computed, of one that is kept, and of a number of the factor
 # that is read twice in an iteration, in multiplications of a matrix product in float32: 1 ns,
 # 0.3 ns, 0.6 ns and 1/44 ns on one core with AVX-512.
-VALUE, KEPT, READ = 44.0, 13.0, 26.0
+COMPUTED_VALUE_COST, KEPT_VALUE_COST, FACTOR_NUMBER_COST = 44.0, 13.0, 26.0
 # Conjugate gradients take about so many times sqrt(1 + gain / shift) iterations to a tolerance of
 # 1e-3, where the gain is the mean squared length of the latest columns of the factor, about the
 # largest eigenvalue left: 51, 34 and 25 with 566, 1,200 and 2,400 columns on 20,000 rows of
 # protein_casp with a Laplacian kernel and C = 10.
-ITERATIONS = 7.5
+ITERATIONS_PER_ROOT = 7.5
 # The inverse by Woodbury's identity is a difference: beyond this ratio of K to the shift it would
 # have no digits left, and the shift is raised.
-RATIO = 1e12
+MAX_SHIFT_RATIO = 1e12
 # The same for products in float32, where two digits of the smallest numbers are enough.
-SINGLE_RATIO = 1e5
+MAX_FLOAT32_SHIFT_RATIO = 1e5
 # Steps of the power iteration that compares K with that ratio.
-POWERS = 6
+POWER_STEPS = 6
 
 
 def thin_rank(n: int, max_bytes: float, itemsize: int = 4) -> int:
@@ -102,13 +102,15 @@ def worthwhile(n: int, shift: float, kept: float = 0.0) -> Callable[[int, float]
     >>> rule(1000, 5.0), rule(4000, 1.0)
     (True, False)
     """
-    price = VALUE + min(kept, 1.0) * (KEPT - VALUE)
+    price = COMPUTED_VALUE_COST + min(kept, 1.0) * (KEPT_VALUE_COST - COMPUTED_VALUE_COST)
 
     def rule(k: int, gain: float) -> bool:
         ratio = gain / shift
         root = np.sqrt(1.0 + ratio)
-        saved = ITERATIONS * 0.5 * ratio / (root * k) * 0.5 * n * price
-        return k < LEAST or bool(saved > 2.0 * k + READ * ITERATIONS * root)
+        saved = ITERATIONS_PER_ROOT * 0.5 * ratio / (root * k) * 0.5 * n * price
+        return k < MIN_COLUMNS or bool(
+            saved > 2.0 * k + FACTOR_NUMBER_COST * ITERATIONS_PER_ROOT * root
+        )
 
     return rule
 
@@ -143,10 +145,10 @@ def approximately(e: Array, L: NDArray[np.floating], rough: bool = False) -> Sol
     if not L.shape[1]:
         return lambda r: np.asarray((r.T / e).T)
     X = L if live.all() else L[live]
-    root = 1.0 / np.sqrt(np.maximum(e, _trace(X) / RATIO))
-    single = rough and X.dtype == np.float32 and _largest(X, root) <= SINGLE_RATIO
+    root = 1.0 / np.sqrt(np.maximum(e, _trace(X) / MAX_SHIFT_RATIO))
+    single = rough and X.dtype == np.float32 and _largest(X, root) <= MAX_FLOAT32_SHIFT_RATIO
     dtype = np.dtype(np.float32 if single else np.float64)
-    height = ROWS if single else max(1, NUMBERS // X.shape[1])
+    height = BLOCK_ROWS if single else max(1, BLOCK_NUMBERS // X.shape[1])
     parts = list(row_slices(len(X), 1, height))
 
     def square(rows: slice) -> Array:
@@ -154,7 +156,7 @@ def approximately(e: Array, L: NDArray[np.floating], rough: bool = False) -> Sol
         return np.asarray(part.T @ part)
 
     small = np.eye(X.shape[1])
-    blocks = list(row_slices(len(X), 1, ROWS))
+    blocks = list(row_slices(len(X), 1, BLOCK_ROWS))
     # A few at a time: each block is a matrix of the size of the sum.
     for k in range(0, len(blocks), 8):
         for block in map_blocks(square, blocks[k : k + 8]):
@@ -181,7 +183,7 @@ def _largest(X: NDArray[np.floating], root: Array) -> float:
     v = np.ones(X.shape[1], dtype=X.dtype)
     scale = (root**2).astype(X.dtype)
     size = 0.0
-    for _ in range(POWERS):
+    for _ in range(POWER_STEPS):
         v = X.T @ (scale * (X @ (v / np.linalg.norm(v))))
         size = float(np.linalg.norm(v))
         if not size > 0:

@@ -13,8 +13,8 @@ from mercer.losses import fenchel_young
 from mercer.problems import risk
 from mercer.solvers import status
 from mercer.solvers._smo_numba import BARE, pair_loop
-from mercer.solvers.rounding import APART, NEGLIGIBLE
-from mercer.solvers.status import LOOSE
+from mercer.solvers.rounding import NEGLIGIBLE_TARGET_PART, SUMMATION_ROUNDING
+from mercer.solvers.status import MAX_RELATIVE_GAP
 
 __all__ = ["measure_parts", "solve_parts", "start_parts"]
 
@@ -235,10 +235,13 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, a, f, b, intervals, va
         row[5], row[6] = violation, residual
         row[7], row[8], row[9] = n_free, n_bound - n_free, weights
         # Decision values that are off by rounding, and what that can do to objective and gap.
-        delta = APART * max(target, largest * np.sqrt(squares))
+        delta = SUMMATION_ROUNDING * max(target, largest * np.sqrt(squares))
         doubt = delta * (slopes + 0.5 * delta * bends)
-        proof = (NEGLIGIBLE * target) ** 2
-        sure = doubt <= LOOSE * max(abs(primal), abs(dual)) or 2.0 * largest * doubt <= proof
+        proof = (NEGLIGIBLE_TARGET_PART * target) ** 2
+        sure = (
+            doubt <= MAX_RELATIVE_GAP * max(abs(primal), abs(dual))
+            or 2.0 * largest * doubt <= proof
+        )
         close = abs(primal) < np.inf and is_met(violation, residual, tols[k])
-        small = relative_gap(primal, dual, gap) <= LOOSE
+        small = relative_gap(primal, dual, gap) <= MAX_RELATIVE_GAP
         row[10] = 0.0 if not (close and sure) else 2.0 if small else 1.0

@@ -27,7 +27,7 @@ __all__ = ["Bordered", "factorized", "iterated"]
 EPS = float(np.finfo(np.float64).eps)
 HALF = float(np.sqrt(EPS))
 # Squared sine of the angle between directions below which they are one.
-ALIKE = 1e-10
+ALIKE_TOL = 1e-10
 
 Bordered = Callable[[Array, Array], tuple[Array, Array]]
 
@@ -183,7 +183,7 @@ def _directions(Z: Array) -> Array:
     if Z.shape[1] == 1:
         return Z
     values, vectors = np.linalg.eigh(Z.T @ Z)
-    keep = values > ALIKE * values[-1]
+    keep = values > ALIKE_TOL * values[-1]
     return np.asarray(Z @ (vectors[:, keep] / np.sqrt(values[keep])))
 
 

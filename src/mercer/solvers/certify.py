@@ -14,29 +14,29 @@ from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers.base import Answer, Solver
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.rounding import (
-    ROUND,
+    RELATIVE_ROUNDING,
     certify_bound,
     gap_resolution,
     is_moved,
     worst_of_rounding,
 )
 from mercer.solvers.solution import Solution, Terms
-from mercer.solvers.status import LOOSE, Status, check, is_met
+from mercer.solvers.status import MAX_RELATIVE_GAP, Status, check, is_met
 
 __all__ = ["believed", "certify", "count_support", "sharper", "snap_to_box", "status_of"]
 
 # The one support-vector threshold: a coefficient smaller than this fraction of its box (of the
 # largest coefficient where the box is wider) is zero, one as close to the box is on it.
-SUPPORT = 1e-12
+SUPPORT_THRESHOLD = 1e-12
 
 # How often the tolerance is lowered where it is met next to a gap that is not small. That may take
 # so many times the iterations so far, and as many of n numbers each as a tenth of a second does:
 # enough for separable classes and small targets, and an end where problems are stiff.
-ROUNDS, EXTRA, NUMBERS = 4, 10, 3e7
+MAX_TIGHTENINGS, MAX_EXTRA_ITERATIONS_RATIO, MAX_EXTRA_NUMBERS = 4, 10, 3e7
 
 # Entries of a solver's product that are computed again, and by what part of the tolerance they may
 # differ, beyond the error that the solver admits, for the product to be believed.
-CHECKED, CHECK = 64, 0.25
+CHECKED_ENTRIES, CHECKED_TOL_PART = 64, 0.25
 
 
 def certify(
@@ -58,7 +58,7 @@ def certify(
     Ka, error = answer.Ka, answer.error
     trusted = believed(risk, answer, chosen.tol)
     # A product of all rows takes longer than that of the rows drawn as there are more of them.
-    product = (monitor.elapsed - solved) * risk.n / CHECKED
+    product = (monitor.elapsed - solved) * risk.n / CHECKED_ENTRIES
     late = monitor.elapsed + product >= monitor.max_time
     if error is not None and late and is_moved(risk, a, answer.a):
         a = answer.a  # for which there is a product
@@ -87,7 +87,7 @@ def certify(
     if not monitor.history or monitor.history[-1].iteration != answer.n_iter:
         monitor.report(answer.n_iter, certificate.primal, certificate.gap, certificate.violation)
     status = status_of(certificate, monitor, chosen.tol)
-    if status is Status.MAX_ITER and certificate.violation <= ROUND * risk.size(
+    if status is Status.MAX_ITER and certificate.violation <= RELATIVE_ROUNDING * risk.size(
         a, b, certificate.f
     ):
         status = Status.STALLED  # more steps would not see the difference
@@ -147,13 +147,13 @@ def believed(risk: RegularizedRisk, answer: Answer, tol: float) -> bool:
     off = np.abs(exact - answer.Ka[some])
     if answer.error is not None:
         off = np.maximum(off - answer.error[some], 0.0)
-    return bool(np.max(off, initial=0.0) <= CHECK * tol)
+    return bool(np.max(off, initial=0.0) <= CHECKED_TOL_PART * tol)
 
 
 @lru_cache(maxsize=64)
 def _drawn(n: int) -> NDArray[np.intp]:
     """Return the samples out of n at which products are checked."""
-    some = np.random.default_rng(n).permutation(n)[:CHECKED]
+    some = np.random.default_rng(n).permutation(n)[:CHECKED_ENTRIES]
     some.flags.writeable = False
     return some
 
@@ -164,7 +164,7 @@ def snap_to_box(risk: RegularizedRisk, a: Array) -> Array:
     The certificate is measured afterwards, so that nothing hides behind the rounding done here.
     """
     lower, upper = risk.box()
-    near = SUPPORT * np.minimum(upper - lower, np.max(np.abs(a), initial=0.0))
+    near = SUPPORT_THRESHOLD * np.minimum(upper - lower, np.max(np.abs(a), initial=0.0))
     a = np.minimum(np.maximum(a, lower), upper)
     a = np.where(np.abs(a) <= near, 0.0, a)
     a = np.where(a <= lower + near, lower, np.where(a >= upper - near, upper, a))
@@ -202,4 +202,4 @@ def count_support(risk: RegularizedRisk, a: Array) -> tuple[int, int]:
 
 def sharper(objective: Array | float, gap: Array | float) -> Array:
     """Return the factor of a tolerance that should bring the duality gap below its limit."""
-    return np.clip(0.3 * LOOSE * np.abs(objective) / gap, 1e-6, 0.3)
+    return np.clip(0.3 * MAX_RELATIVE_GAP * np.abs(objective) / gap, 1e-6, 0.3)

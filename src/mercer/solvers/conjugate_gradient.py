@@ -40,20 +40,20 @@ __all__ = ["ConjugateGradient"]
 
 # A residual is carried along for half of the tolerance; what rounding has made of the true one is
 # measured then, and is the right-hand side of another round if it is too much.
-SAFE, EPS = 0.5, float(np.finfo(np.float64).eps)
+CARRIED_TOL_PART, EPS = 0.5, float(np.finfo(np.float64).eps)
 # The error of a product with kernel values in float32, in units of the length of the vector and of
 # the largest value: three roundings, with no common sign. A round does not go below it.
-SINGLE = 3 * 2.0**-24
+FLOAT32_ROUNDING = 3 * 2.0**-24
 # Shift, in units of the largest kernel value, beside which a factor in float32 is as good as exact:
 # the rounding of 10,000 rows of ones adds up to 2^-24 * 1e4 = 6e-4 at most.
-COARSE = 1e-3
+FLOAT32_SHIFT_PART = 1e-3
 # The largest part of the memory of a machine that kernel values and factor may take.
-HALF = 0.5
+MACHINE_BYTES_PART = 0.5
 # Columns, in units of sqrt(n), for which memory is left beside the kernel values.
-RESERVED = 12.0
+RESERVED_COLUMNS_PER_ROOT = 12.0
 # Columns of a thin factor that is made by other rules than random pivots, in units of sqrt(n), and
 # the least number of them.
-SLOPE, LEAST = 4.0, 256
+COLUMNS_PER_ROOT, MIN_COLUMNS = 4.0, 256
 PRECONDITIONERS = ("auto", "random", "low_rank", "nystrom", "cholesky", "jacobi", None)
 
 
@@ -158,7 +158,7 @@ class ConjugateGradient(Solver):
         often: Gram = (fast or p.K).keeping(room)
         kept = min(room, 0.5 * often.dtype.itemsize * len(p.e) ** 2)
         inverse = self._inverse(p, U, often, self.max_bytes - kept)
-        scale = SINGLE * float(np.max(np.abs(p.K.diag()), initial=0.0))
+        scale = FLOAT32_ROUNDING * float(np.max(np.abs(p.K.diag()), initial=0.0))
         A, T = np.zeros((len(R), k)), np.zeros((U.shape[1], k))
         for j, start in enumerate(starts):
             if start is not None:
@@ -178,7 +178,7 @@ class ConjugateGradient(Solver):
                 )
             ]
             noise = 0.0 if fast is None else scale * np.sqrt(np.sum(x**2, axis=0))
-            small = np.maximum(max(SAFE * self.tol, EPS * size), noise)
+            small = np.maximum(max(CARRIED_TOL_PART * self.tol, EPS * size), noise)
             return any(stop) or bool(np.all(violations <= small))
 
         while True:
@@ -217,8 +217,8 @@ class ConjugateGradient(Solver):
         n = K.shape[0]
         if K.in_memory or self.preconditioner == "cholesky":
             return 0.0
-        factor = 4.0 * n * min(float(n), RESERVED * float(np.sqrt(n)))
-        return max(0.0, min(self.max_bytes, HALF * machine_bytes()) - factor)
+        factor = 4.0 * n * min(float(n), RESERVED_COLUMNS_PER_ROOT * float(np.sqrt(n)))
+        return max(0.0, min(self.max_bytes, MACHINE_BYTES_PART * machine_bytes()) - factor)
 
     def _inverse(self, p: LinearSystem, U: Array, often: Gram, max_bytes: float) -> Solve:
         """Return the preconditioner over the samples with weight, of rows of K in any precision."""
@@ -235,8 +235,12 @@ class ConjugateGradient(Solver):
                 kind = "random"
         # In single precision where the shift hides its rounding, or where double does not fit.
         least, top = float(np.min(p.e)), float(np.max(np.abs(p.K.diag()), initial=0.0))
-        hides = least >= COARSE * top
-        wanted = min(n, max(LEAST, int(SLOPE * np.sqrt(n)))) if self.rank is None else self.rank
+        hides = least >= FLOAT32_SHIFT_PART * top
+        wanted = (
+            min(n, max(MIN_COLUMNS, int(COLUMNS_PER_ROOT * np.sqrt(n))))
+            if self.rank is None
+            else self.rank
+        )
         double = not hides and wanted <= thin_rank(n, max_bytes, 8)
         most = thin_rank(n, max_bytes, 8 if double else 4)
         if kind == "low_rank":

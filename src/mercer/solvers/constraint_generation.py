@@ -24,15 +24,15 @@ from mercer.solvers.status import ConvergenceWarning, Status
 __all__ = ["Conflict", "Satisfied", "satisfy"]
 
 # A multiplier this close to the weight of its wall is held by it: the wall is not steep enough.
-HELD = 0.99
+HELD_WEIGHT_PART = 0.99
 # By how much walls are made steeper, and how often, before knowledge counts as contradictory.
-STEEPER, TIMES = 30.0, 4
+STEEPER_FACTOR, MAX_STEEPENINGS = 30.0, 4
 # The share of the tolerance that solutions are looked for with, so that what is left over does not
 # count as a violation.
-SHARE = 0.1
+SEARCH_TOL_PART = 0.1
 # Multiplications a second of a factorization, and steps of an interior point without which there is
 # nothing that deserves the name of a solution.
-SPEED, STEPS = 4e10, 10
+FACTOR_FLOPS, MIN_STEPS = 4e10, 10
 
 
 class Conflict(ValueError):  # noqa: N818
@@ -194,7 +194,7 @@ def _affordable(n: int, seconds: float) -> int:
     if seconds == np.inf:
         return sys.maxsize
     # The sample is eliminated by n r^2 multiplications, a step is a factorization of r^3 / 3.
-    work = [STEPS / 3.0, float(n), 0.0, -0.5 * seconds * SPEED]
+    work = [MIN_STEPS / 3.0, float(n), 0.0, -0.5 * seconds * FACTOR_FLOPS]
     return int(np.max(np.roots(work).real))
 
 
@@ -208,19 +208,19 @@ def _steep_enough(
     last: Solution | None,
 ) -> tuple[Array, Array, Solution | None, float]:
     """Solve with penalties that are steep enough, or name the constraints in contradiction."""
-    for _ in range(TIMES):
+    for _ in range(MAX_STEEPENINGS):
         if not np.isfinite(weight):
             raise FloatingPointError("walls as steep as the targets ask for overflow")
         # What solvers have to say counts for walls that are steep enough only.
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", warning)
             a, b, eta, last = _once(problem, solver, weight, tol, warning, last)
-        held = np.abs(eta) >= HELD * weight
+        held = np.abs(eta) >= HELD_WEIGHT_PART * weight
         if not held.any() or not time_left():
             for message in said if last is not None else ():
                 warnings.warn(message.message, stacklevel=4)
             return a, b, last, weight
-        weight *= STEEPER
+        weight *= STEEPER_FACTOR
     # Whatever pulls against the walls that do not hold is part of the contradiction.
     rows = problem.chosen[np.abs(eta) > 1e-6 * np.max(np.abs(eta))]
     raise Conflict(
@@ -244,7 +244,7 @@ def _once(
         small = problem.eliminated(weight)
         # Often the sample alone has the shape: then no multiplier is needed, and no factorization.
         none = _as_start(np.zeros(small.n), np.zeros(0))
-        eta = minimize(small, InteriorPoint(tol=SHARE * tol), none, warning=warning).a
+        eta = minimize(small, InteriorPoint(tol=SEARCH_TOL_PART * tol), none, warning=warning).a
         return *problem.whole(eta), eta, None
     risk = problem.risk(weight)
     begin = None if last is None else _padded(last, risk.n)

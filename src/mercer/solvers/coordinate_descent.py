@@ -42,22 +42,22 @@ __all__ = ["CoordinateDescent"]
 # Rows that are read in line, between two that are drawn at random: on 100,000 rows of text single
 # ones take a third more time, and all of them in line do not converge. So many rows are read at
 # random one by one.
-IN_LINE, FEW = 16, 2000
+ROWS_IN_LINE, MAX_SCATTERED_ROWS = 16, 2000
 # Part of the active rows below which they are copied to lie together again.
-GATHER = 0.5
+GATHER_ACTIVE_PART = 0.5
 # Weight of the rows B'a = d against the mean kernel value: with 1 coefficients get into each
 # other's way (six times the sweeps on text), with little a sweep hardly sees the rows. It doubles
 # after so many sweeps in which multipliers move more than coefficients violate.
-WEIGHT, LAG = 0.01, 3
+ROW_WEIGHT, MAX_LAGGING_SWEEPS = 0.01, 3
 # The factor is copied as float32 down to this tolerance.
-SINGLE = 1e-4
+FLOAT32_TOL = 1e-4
 # A violation is met before its coefficient moves, and others move after it: sweeps end at this part
 # of the tolerance. Answers are measured in float64 on the factor itself; where that says more than
 # the tolerance, sweeps go on for a part of theirs, so many times.
-MARGIN, SHARPER, AGAIN = 0.8, 0.5, 8
+SWEEP_TOL_PART, REPEAT_TOL_PART, MAX_REPEATS = 0.8, 0.5, 8
 # Sweeps in which the violation has to fall by half, or no further one is made: so many, or as many
 # as move so many coefficients.
-CREEP, MOVES = 500, 1_000_000
+CREEPING_SWEEPS, CREEPING_MOVES = 500, 1_000_000
 
 
 @dataclass(eq=False)
@@ -101,20 +101,20 @@ class CoordinateDescent(Solver):
 
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         state = _Sweeps(risk, self.tol, start)
-        tol = MARGIN * self.tol
-        for _ in range(AGAIN):
+        tol = SWEEP_TOL_PART * self.tol
+        for _ in range(MAX_REPEATS):
             over = self._descend(state, tol, monitor)
             a = snap_to_box(risk, state.a)
             c = risk.certificate(a, state.beta)
             if over or is_met(c.violation, c.residual, self.tol):
                 break
-            tol *= SHARPER
+            tol *= REPEAT_TOL_PART
             state.again(a)
         return Answer(a, state.beta, state.sweeps)
 
     def _descend(self, state: _Sweeps, tol: float, monitor: Monitor) -> bool:
         """Sweep down to a tolerance; answer whether a limit came first."""
-        creep = max(CREEP, MOVES // state.risk.n)
+        creep = max(CREEPING_SWEEPS, CREEPING_MOVES // state.risk.n)
         look, then, smallest, report = state.sweeps + creep, np.inf, np.inf, state.sweeps
         while True:
             if monitor.spent(state.sweeps):
@@ -148,13 +148,13 @@ class _Sweeps:
         terms, n = risk.terms, risk.n
         assert isinstance(terms, DualTerms)
         self.risk, self.Z, self.sweeps = risk, risk.K.root(), 0
-        self.kind = np.float32 if tol >= SINGLE else np.float64
+        self.kind = np.float32 if tol >= FLOAT32_TOL else np.float64
         self.random = np.random.default_rng(0)
         self.squares = risk.K.diag().astype(np.float64)
         self.scale = float(np.mean(self.squares)) or 1.0
         mass = np.mean(risk.B**2, axis=0)
         self.unit = np.sqrt(np.where(mass > 0, mass, 1.0))
-        self.rho = WEIGHT * self.scale / self.unit**2
+        self.rho = ROW_WEIGHT * self.scale / self.unit**2
         a = np.zeros(n) if start is None else np.clip(start.a, terms.lower, terms.upper)
         self.beta = np.zeros(risk.q) if start is None else np.array(start.b)
         costs = terms.p_neg, terms.p_pos, terms.q_neg, terms.q_pos, terms.lower, terms.upper
@@ -194,7 +194,7 @@ class _Sweeps:
         self.active = self.active[~self.resting]
         if not len(self.active):
             self.widen()
-        elif len(self.active) < GATHER * len(self.where):
+        elif len(self.active) < GATHER_ACTIVE_PART * len(self.where):
             self._put_back()
             self._gather(self.where[self.active.astype(np.intp)])
             self.active = np.arange(len(self.where), dtype=np.uint64)
@@ -202,7 +202,7 @@ class _Sweeps:
     def sweep(self) -> float:
         """Move each coefficient at work once, then the multipliers; return the violation."""
         self.sweeps += 1
-        in_line = IN_LINE if len(self.active) > FEW else 1
+        in_line = ROWS_IN_LINE if len(self.active) > MAX_SCATTERED_ROWS else 1
         blocks = self.random.permutation(-(-len(self.active) // in_line)).astype(np.uint64)
         self.resting = np.zeros(len(self.active), dtype=bool)
         before = self.part[:, 0].copy() if self.risk.q else self.part[:, 0]
@@ -227,7 +227,7 @@ class _Sweeps:
         # By how much decision values move where coefficients make up for what is missing.
         lag = float(np.max(np.abs(self.missing) / self.unit)) * self.scale
         self.lagging = self.lagging + 1 if lag > violation else 0
-        if self.lagging > LAG:
+        if self.lagging > MAX_LAGGING_SWEEPS:
             self._stiffen()
         # No one rests by less than multipliers may still move.
         self.limit = max(float(violation), lag)

@@ -27,7 +27,7 @@ from mercer.solvers.solution import Solution
 __all__ = ["InteriorPoint", "KernelSystem"]
 
 # The gap to reach, relative to the objective, however loose the tolerance on the decision values.
-GAP = 1e-8
+MAX_GAP = 1e-8
 
 
 @dataclass(eq=False)
@@ -71,7 +71,7 @@ class InteriorPoint(Solver):
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         risk = resident(risk)
         search = Search(
-            risk, lambda p: KernelSystem(p, self.max_bytes), self.tol, min(GAP, self.tol)
+            risk, lambda p: KernelSystem(p, self.max_bytes), self.tol, min(MAX_GAP, self.tol)
         )
         if start is not None and search.offer(start.a, start.b):
             return search.answer()

@@ -13,12 +13,19 @@ import numpy as np
 from mercer.problems.copied_samples import fold, unfold
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import Answer, Solver
-from mercer.solvers.certify import EXTRA, NUMBERS, ROUNDS, certify, count_support, sharper
+from mercer.solvers.certify import (
+    MAX_EXTRA_ITERATIONS_RATIO,
+    MAX_EXTRA_NUMBERS,
+    MAX_TIGHTENINGS,
+    certify,
+    count_support,
+    sharper,
+)
 from mercer.solvers.monitor import Monitor, Progress
-from mercer.solvers.rounding import APART, ROUND, rounding_of
+from mercer.solvers.rounding import RELATIVE_ROUNDING, SUMMATION_ROUNDING, rounding_of
 from mercer.solvers.small import RiskBatch, minimize_batch, minimize_small
 from mercer.solvers.solution import Solution
-from mercer.solvers.status import LOOSE, ConvergenceWarning, Status, is_met
+from mercer.solvers.status import MAX_RELATIVE_GAP, ConvergenceWarning, Status, is_met
 
 __all__ = ["Watch", "alike", "minimize", "minimize_all", "minimize_together"]
 
@@ -252,8 +259,11 @@ def _tighten(
     A violation of tol leaves a gap of up to tol times the sum of the weights c, which is much
     where an objective is small beside them: separable classes with a large C, small targets.
     """
-    tol, most = chosen.tol, EXTRA * solution.n_iter + int(NUMBERS / risk.n)
-    for _ in range(ROUNDS):
+    tol, most = (
+        chosen.tol,
+        MAX_EXTRA_ITERATIONS_RATIO * solution.n_iter + int(MAX_EXTRA_NUMBERS / risk.n),
+    )
+    for _ in range(MAX_TIGHTENINGS):
         if solution.status is not Status.LOOSE or monitor.status is not None:
             break
         if rounding_of(risk, solution) > 0.5 * solution.gap:
@@ -309,15 +319,16 @@ def _advice(risk: RegularizedRisk, solution: Solution, solver: Solver) -> str:
         size = risk.size(s.a, s.b, s.f)
         return (
             f"{s.solver} meets tol={solver.tol:.2e}, but double precision cannot tell how good the "
-            f"answer is: decision values are known to {APART * size:.1e}, and weights C * "
-            f"sample_weight of up to {np.max(risk.c):.1e} make that {rounding:.1e} beside the "
+            f"answer is: decision values are known to {SUMMATION_ROUNDING * size:.1e}, and weights "
+            f"C * sample_weight of up to {np.max(risk.c):.1e} make that {rounding:.1e} beside the "
             f"objective {s.objective:.6g} (duality gap {s.gap:.2e}). Lower C or the weights."
         )
     if s.status is Status.LOOSE:
         return (
             f"{s.solver} meets tol={solver.tol:.2e}, but the duality gap {s.gap:.2e} is "
-            f"{s.relative_gap:.2g} times the objective {s.objective:.6g}, more than {LOOSE:g}. "
-            "Scale the targets and inputs (StandardScaler, MinMaxScaler), lower C or lower tol."
+            f"{s.relative_gap:.2g} times the objective {s.objective:.6g}, more than "
+            f"{MAX_RELATIVE_GAP:g}. Scale the targets and inputs (StandardScaler, MinMaxScaler), "
+            "lower C or lower tol."
         )
     told = (
         f"Solver terminated early ({s.solver}: {s.status.value} after "
@@ -325,7 +336,7 @@ def _advice(risk: RegularizedRisk, solution: Solution, solver: Solver) -> str:
         f"{s.objective:.6g}, violation {s.violation:.2e} against tol={solver.tol:.2e}. "
     )
     size = risk.size(s.a, s.b, s.f)
-    rounding = ROUND * size
+    rounding = RELATIVE_ROUNDING * size
     if s.status is Status.STALLED and rounding > 0.1 * solver.tol:
         return told + (
             f"Rounding errors of the decision values are about {rounding:.1e} here, because "

@@ -42,20 +42,20 @@ __all__ = ["Newton"]
 
 EPS = float(np.finfo(np.float64).eps)
 # Largest relative error of B'a = d at which the gap is a bound: rounding of the sums, not more.
-FEASIBLE = 1e-10
+MAX_ROW_ERROR = 1e-10
 # A sample this much less curved than the most curved one changes nothing that can be seen.
-FLAT = 1e-16
+FLAT_CURVATURE_PART = 1e-16
 # Error of a system solved by conjugate gradients, relative to the change of the decision values.
-FORCING = 0.1
+SYSTEM_ERROR_PART = 0.1
 # Multiplications of a factorization in the time of one of a product with K, which waits for memory;
 # and iterations below which conjugate gradients are not worth a preconditioner.
-FASTER, WORTH = 16.0, 20
+FACTOR_SPEED_RATIO, MIN_PRECONDITIONED_ITERATIONS = 16.0, 20
 # A full step is taken if it leaves less than this fraction of the slope. Any other one is exact:
 # the objective along a line costs little next to a linear system, and exact steps save some.
-FULL, EXACT = 0.1, 1e-4
+FULL_STEP_SLOPE_PART, EXACT_STEP_SLOPE_PART = 0.1, 1e-4
 # Linear systems after which a run ends unless the violation falls by half while their number
 # doubles: a few dozen are usual, and weights that differ by 1e20 would take thousands.
-CREEP = 100
+CREEPING_SYSTEMS = 100
 
 
 @dataclass(eq=False)
@@ -113,10 +113,10 @@ class Newton(Solver):
         b = np.zeros(risk.q) if start is None else start.b.copy()
         Ka = risk.K.matvec(a)
         best, least, bound, flat = (np.inf, a, b), np.inf, -np.inf, False
-        look, then = CREEP, np.inf
+        look, then = CREEPING_SYSTEMS, np.inf
         for iteration in count():
             snapped, certificate = _measure(risk, a, b, Ka)
-            feasible = certificate.residual <= FEASIBLE
+            feasible = certificate.residual <= MAX_ROW_ERROR
             violation = certificate.violation if feasible else np.inf
             # Where the objective no longer changes, the conditions may still be met more closely,
             # as conjugate gradients leave something to do.
@@ -166,7 +166,7 @@ class _Direction:
         g = a + risk.c * risk.loss.gradient(risk.y, f)
         curvature = risk.loss.curvature(risk.y, f)
         w = risk.c * curvature
-        active = w > FLAT * np.max(w, initial=0.0)
+        active = w > FLAT_CURVATURE_PART * np.max(w, initial=0.0)
         e = np.divide(1.0, w, out=np.full(risk.n, np.inf), where=active)
         straight = np.where(active, 0.0, g)
         r = risk.K.matvec(straight) if np.any(straight) else np.zeros(risk.n)
@@ -190,8 +190,13 @@ class _Direction:
         size = float(np.count_nonzero(np.isfinite(e)))
         if min(K.factor_bytes, 8.0 * size**2) > max_bytes:
             return self._iterated(e, g, curvature, np.inf)
-        limit = size**3 / (6.0 * FASTER * self.risk.n**2)
-        if self.slow or limit < WORTH or not K.resident or K.factor_bytes < 8.0 * size**2:
+        limit = size**3 / (6.0 * FACTOR_SPEED_RATIO * self.risk.n**2)
+        if (
+            self.slow
+            or limit < MIN_PRECONDITIONED_ITERATIONS
+            or not K.resident
+            or K.factor_bytes < 8.0 * size**2
+        ):
             return factorized(K, e, U, max_bytes)
 
         def either(r: Array, d: Array) -> tuple[Array, Array]:
@@ -215,7 +220,7 @@ class _Direction:
             df = left - (x + g) * shift
             late = settings.max_time is not None and self.monitor.elapsed >= settings.max_time
             small = np.max(weight * np.abs(left)) <= 0.1 * settings.tol
-            good = np.linalg.norm(root * left) <= FORCING * np.linalg.norm(root * df)
+            good = np.linalg.norm(root * left) <= SYSTEM_ERROR_PART * np.linalg.norm(root * df)
             if late or small or good:
                 return True
             if next(steps) > limit:
@@ -276,11 +281,14 @@ class _Line:
         rounding = 16.0 * EPS * sum(map(abs, terms))
         if first >= -rounding:
             return float(first <= rounding), True
-        low, high, t, fine = 0.0, np.inf, 1.0, -FULL * first
+        low, high, t, fine = 0.0, np.inf, 1.0, -FULL_STEP_SLOPE_PART * first
         for _ in range(100):
             slope = self.slope(t)
             if abs(slope) <= fine and self.value(t) <= before + 1e-4 * t * first + rounding:
                 return t, False
-            low, high, fine = *((t, high) if slope < 0 else (low, t)), -EXACT * first
+            low, high, fine = (
+                *((t, high) if slope < 0 else (low, t)),
+                -EXACT_STEP_SLOPE_PART * first,
+            )
             t = 0.5 * (low + high) if high < np.inf else 2.0 * t
         return low if high < np.inf else 0.0, True

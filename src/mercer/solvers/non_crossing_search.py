@@ -23,13 +23,13 @@ __all__ = ["Ordered", "order"]
 
 # Walls begin at so many times the largest coefficient without them; multipliers are of that size.
 # They are raised by this factor while one of them is held, and the problem always has a solution.
-FIRST, STEEPER = 4.0, 10.0
+FIRST_WALL_RATIO, STEEPER_FACTOR = 4.0, 10.0
 # A multiplier this close to the weight of its wall is held by it.
-HELD = 0.99
+HELD_WEIGHT_PART = 0.99
 # Differences up to this part of the worst crossing are added with those that are violated.
-NEARLY = 0.02
+NEAR_CROSSING_PART = 0.02
 # Rounds of adding points where functions cross.
-ROUNDS = 30
+MAX_ROUNDS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +108,14 @@ def order(
     a[:n] = np.stack([s.a for s in apart], axis=1)
     b = np.stack([s.b for s in apart], axis=1).reshape(B.shape[1], m)
     solution, taken = join(list(apart)), (np.empty(0, dtype=np.intp),) * 2
-    wall = FIRST * max(float(np.max(np.abs(a))), np.finfo(np.float64).tiny)
+    wall = FIRST_WALL_RATIO * max(float(np.max(np.abs(a))), np.finfo(np.float64).tiny)
     # A sample without weight asks for nothing, not even for order.
     asked = np.append(c > 0, np.ones(N - n, dtype=bool))
     F = K.matvec(a) + B @ b
     first = worst = _worst(F[asked])
     # The matrix of all functions is so many times as large as theirs together.
     needed = m * sum(sum(s.times.values()) for s in apart)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         if worst <= tol:
             break
         if time_left() < needed:
@@ -130,16 +130,16 @@ def order(
         if K.held and not K.resident:
             K = Dense(K.dense())  # what is factorized again and again is laid out once
         # With those that nearly cross, so that they need no round of their own.
-        j, k = np.nonzero((np.diff(F, axis=1) < NEARLY * worst - tol) & asked[:, None])
+        j, k = np.nonzero((np.diff(F, axis=1) < NEAR_CROSSING_PART * worst - tol) & asked[:, None])
         pairs = np.unique(np.stack([np.append(taken[0], k), np.append(taken[1], j)]), axis=1)
         start = _extended(solution, taken, (pairs[0], pairs[1]), n * m, b, F)
         taken = (pairs[0], pairs[1])
         while True:
             risk = ordered(K, y, c, losses, B, taken, wall)
             solution = minimize(risk, solver, start, warning=warning)
-            if not (solution.converged and np.any(solution.a[n * m :] >= HELD * wall)):
+            if not (solution.converged and np.any(solution.a[n * m :] >= HELD_WEIGHT_PART * wall)):
                 break
-            wall, start = STEEPER * wall, solution
+            wall, start = STEEPER_FACTOR * wall, solution
         a, b = ordered_back(risk, solution.a, solution.b, N)
         F = K.matvec(a) + B @ b
         worst = _worst(F[asked])

@@ -42,9 +42,9 @@ CONCAVE = (Squared, Huber, LogCosh)
 SAMPLES_AN_ITERATION = 60
 # Damping that is left where several steps are taken at once, and by which part of its distance a
 # wanted weight may have moved for that.
-GENTLE, ALIKE = 0.9, 0.2
+GENTLE_DAMPING, ALIKE_MOVE_PART = 0.9, 0.2
 # Machines in a row that are no better than those before, but for rounding.
-IDLE = 3
+MAX_IDLE_MACHINES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ def reweigh(
     systems = _Systems(K, B, y, max_bytes, max(0.1 * tol, 64 * EPS * float(np.max(np.abs(y)))))
     w = np.ones(len(y)) if start is None else start
     n_iter, steps, last = 0, 1, w
-    most = int(np.log(GENTLE) / np.log(damping)) if damping > GENTLE else 1
+    most = int(np.log(GENTLE_DAMPING) / np.log(damping)) if damping > GENTLE_DAMPING else 1
     while True:
         a, b, Ka = systems.solve(c * w)
         r = y - Ka - B @ b
@@ -132,7 +132,7 @@ def reweigh(
             return fit
         # Where the wanted weights hardly move, several steps towards them need one machine.
         moved, away = (np.max(np.abs(fit.wanted - other), initial=0.0) for other in (last, w))
-        hardly = n_iter > 1 and moved <= ALIKE * away
+        hardly = n_iter > 1 and moved <= ALIKE_MOVE_PART * away
         steps = min(2 * steps, most) if hardly else max(steps // 2, 1)
         last, kept = fit.wanted, damping**steps
         w = kept * w + (1.0 - kept) * fit.wanted
@@ -280,7 +280,7 @@ class Reweighting(Solver):
             better = objective < lowest - 8 * EPS * abs(objective) or fit.violation < nearest
             idle = 0 if better else idle + 1
             before, lowest, nearest = now, min(lowest, objective), min(nearest, fit.violation)
-            return idle == IDLE
+            return idle == MAX_IDLE_MACHINES
 
         # The solver says when to stop, by what minimize() will measure.
         reweigh(

@@ -9,7 +9,7 @@ import numpy as np
 from mercer._typing import Array
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers.solution import Solution
-from mercer.solvers.status import LOOSE, TINY
+from mercer.solvers.status import MAX_RELATIVE_GAP, MIN_NORMAL
 
 __all__ = [
     "certify_bound",
@@ -22,17 +22,17 @@ __all__ = [
 ]
 
 # Rounding errors of decision values, relative to the largest target or term in them.
-ROUND = 2.0 * float(np.finfo(np.float64).eps)
+RELATIVE_ROUNDING = 2.0 * float(np.finfo(np.float64).eps)
 
 # Rounding errors up to which a decision value is known; and by which two ways to add up the same
 # terms differ, as a certificate and a prediction do.
-ROUNDED = 64 * float(np.finfo(np.float64).eps)
+KNOWN_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
-APART = 4.0 * ROUND
+SUMMATION_ROUNDING = 4.0 * RELATIVE_ROUNDING
 
 # An objective below this part of the losses of a constant counts as that part, as long as the gap
 # proves that the function is within this part of the targets.
-NOTHING, NEGLIGIBLE = 1e-6, 1e-3
+NEGLIGIBLE_LOSS_PART, NEGLIGIBLE_TARGET_PART = 1e-6, 1e-3
 
 
 def certify_bound(
@@ -44,7 +44,7 @@ def certify_bound(
     """
     Ka = risk.K.matvec(a)
     f = Ka + risk.B @ b
-    found = risk.certificate(a, b, Ka, np.full(risk.n, APART * risk.size(a, b, f)))
+    found = risk.certificate(a, b, Ka, np.full(risk.n, SUMMATION_ROUNDING * risk.size(a, b, f)))
     return replace(found, dual=bound, gap=found.primal - bound, violation=violation, f=f)
 
 
@@ -52,7 +52,7 @@ def is_moved(risk: RegularizedRisk, a: Array, before: Array) -> bool:
     """Answer whether snapping changed a decision value by more than its rounding error."""
     root = np.sqrt(np.maximum(risk.K.diag(), 0.0))
     change = float(np.max(root, initial=0.0)) * float(root @ np.abs(a - before))
-    return change > ROUNDED * max(risk.size(a, np.zeros(risk.q), risk.y), TINY)
+    return change > KNOWN_ROUNDING * max(risk.size(a, np.zeros(risk.q), risk.y), MIN_NORMAL)
 
 
 def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> Certificate:
@@ -66,7 +66,7 @@ def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certific
         return found
     Ka = risk.K.product(a, np.arange(risk.n))
     found = risk.certificate(a, b, Ka)
-    error = np.full(risk.n, APART * risk.size(a, b, found.f))
+    error = np.full(risk.n, SUMMATION_ROUNDING * risk.size(a, b, found.f))
     worst = risk.certificate(a, b, Ka, error)
     gap = max(worst.gap, worst.primal - worst.dual)
     if gap <= negligible_gap(risk, found.f) or not np.isfinite(gap):
@@ -76,8 +76,8 @@ def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certific
 
 def _is_fragile(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> bool:
     """Answer whether rounding of decision values can change the objective by a useless gap."""
-    limit = max(LOOSE * abs(found.primal), negligible_gap(risk, found.f))
-    return rounding_effect(risk, a, found.f, APART * risk.size(a, b, found.f)) > limit
+    limit = max(MAX_RELATIVE_GAP * abs(found.primal), negligible_gap(risk, found.f))
+    return rounding_effect(risk, a, found.f, SUMMATION_ROUNDING * risk.size(a, b, found.f)) > limit
 
 
 def rounding_effect(risk: RegularizedRisk, a: Array, f: Array, delta: float) -> float:
@@ -100,10 +100,10 @@ def negligible_gap(risk: RegularizedRisk, f: Array) -> float:
     if price:
         # Coefficients of a region add up to the price of its width, and make nothing where the
         # origin is among its points: labels are no unit of decision values, but a limit of one.
-        size = min(size, NEGLIGIBLE * price * largest)
+        size = min(size, NEGLIGIBLE_TARGET_PART * price * largest)
     size = max(size, float(np.max(np.abs(f), initial=0.0)))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        found = np.square(NEGLIGIBLE * size) / (2.0 * np.float64(largest))
+        found = np.square(NEGLIGIBLE_TARGET_PART * size) / (2.0 * np.float64(largest))
     return float(np.nan_to_num(found, nan=np.inf, posinf=np.inf))
 
 
@@ -119,15 +119,19 @@ def gap_resolution(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float
     slopes = np.where(np.isfinite(upper - lower), upper - lower, np.abs(a))
     value = risk.terms.value
     with np.errstate(over="ignore", invalid="ignore"):
-        rounding = rounding_effect(risk, a, f, ROUNDED * risk.size(a, b, f))
-        rounding += float(np.sum(ROUNDED * slopes * np.abs(risk.y)))
+        rounding = rounding_effect(risk, a, f, KNOWN_ROUNDING * risk.size(a, b, f))
+        rounding += float(np.sum(KNOWN_ROUNDING * slopes * np.abs(risk.y)))
         losses = float(np.sum(np.abs(value(np.full(risk.n, np.mean(risk.y))))))
     price = float(np.sum(np.abs(risk.d)))
     width = 0.5 * price**2 * float(np.max(risk.K.diag())) if price else 0.0
-    none = float(np.nan_to_num(rounding + LOOSE * NOTHING * (losses + width), posinf=0.0))
+    none = float(
+        np.nan_to_num(
+            rounding + MAX_RELATIVE_GAP * NEGLIGIBLE_LOSS_PART * (losses + width), posinf=0.0
+        )
+    )
     return min(none, negligible_gap(risk, f))
 
 
 def rounding_of(risk: RegularizedRisk, s: Solution) -> float:
     """Return how much of the gap of a solution may be rounding of its decision values."""
-    return rounding_effect(risk, s.a, s.f, APART * risk.size(s.a, s.b, s.f))
+    return rounding_effect(risk, s.a, s.f, SUMMATION_ROUNDING * risk.size(s.a, s.b, s.f))

@@ -23,15 +23,22 @@ from mercer._deadline import time_left
 from mercer._lazily import lazily
 from mercer._typing import Array
 from mercer.gram.base import Gram
-from mercer.gram.row_store import WHOLE
+from mercer.gram.row_store import MAX_WHOLE_ROWS
 from mercer.losses.base import DualTerms, Loss, QuadraticDualLoss
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._pairs import pack
-from mercer.solvers.auto import ENOUGH, FEW, STIFF, Auto, by_factor, decomposition
+from mercer.solvers.auto import (
+    MAX_PAIR_ROWS,
+    MAX_PAIR_STEPS,
+    STIFF_WEIGHT,
+    Auto,
+    by_factor,
+    decomposition,
+)
 from mercer.solvers.base import Solver
-from mercer.solvers.certify import ROUNDS, SUPPORT, sharper
+from mercer.solvers.certify import MAX_TIGHTENINGS, SUPPORT_THRESHOLD, sharper
 from mercer.solvers.monitor import Progress
-from mercer.solvers.smo import EXACT, SMO
+from mercer.solvers.smo import MAX_FLOAT64_ROWS, SMO
 from mercer.solvers.solution import Solution, Terms
 from mercer.solvers.status import Status
 
@@ -43,13 +50,13 @@ __all__ = ["RiskBatch", "SolutionBatch", "minimize_batch", "minimize_small"]
 
 # Samples times steps between two looks at the clock, at most: about a second, or a tenth of one
 # where time is limited.
-WORK, HASTE = 5e9, 1e8
+MAX_CHUNK_WORK, MAX_LIMITED_CHUNK_WORK = 5e9, 1e8
 # Pair steps after which a problem is no longer quick; Auto would ask for no fewer.
-MOST = ENOUGH
+MAX_STEPS = MAX_PAIR_STEPS
 # Points up to which a whole kernel matrix takes less time than the rows that one problem needs.
-ALONE = 1024
+MAX_SINGLE_ROWS = 1024
 # Part of the memory granted for kernel rows that the kernel matrix of all samples may take.
-SHARE = 0.5
+MATRIX_BYTES_PART = 0.5
 
 
 @dataclass(eq=False)
@@ -125,10 +132,10 @@ class _Limits(NamedTuple):
 
 
 # Columns of what is measured of a problem; the last one is one of the three verdicts below.
-COLUMNS = 11
-PENALTY, LOSSES, GAP, OBJECTIVE, _, VIOLATION, _, _, _, WEIGHTS, VERDICT = range(COLUMNS)
+N_MEASURES = 11
+PENALTY, LOSSES, GAP, OBJECTIVE, _, VIOLATION, _, _, _, WEIGHTS, VERDICT = range(N_MEASURES)
 # Of these the largest counts where problems are put together, of all others the sum.
-WORST = slice(VIOLATION, VIOLATION + 2)
+MAXIMA = slice(VIOLATION, VIOLATION + 2)
 # The tolerance is met, but the gap says little; and all is well.
 LOOSELY, MET = 1.0, 2.0
 
@@ -150,7 +157,7 @@ class SolutionBatch(Sequence[Solution]):
         n, (k, q) = len(parts.c), parts.d.shape
         self.parts, self.packed, self.reason = parts, packed, reason
         self.a, self.f, self.b = np.zeros(n), np.empty(n), np.zeros((k, q))
-        self.intervals, self.values = np.empty((k, q, 2)), np.empty((k, COLUMNS))
+        self.intervals, self.values = np.empty((k, q, 2)), np.empty((k, N_MEASURES))
         self.n_iter, self.rounds = np.zeros(k, dtype=np.intp), np.zeros(k, dtype=np.intp)
         self.met = np.zeros(k, dtype=bool)
         self.seconds, self.certified = 0.0, 0.0
@@ -216,7 +223,7 @@ class SolutionBatch(Sequence[Solution]):
             evaluations = int(self.parts.sizes[first]) ** 2 * int(self.rounds[first])
         else:
             sums = np.add.reduce(self.values[which], axis=0)
-            sums[WORST] = np.maximum.reduce(self.values[which, WORST], axis=0)
+            sums[MAXIMA] = np.maximum.reduce(self.values[which, MAXIMA], axis=0)
             measured, n_iter = sums.tolist(), int(np.add.reduce(self.n_iter[which]))
             evaluations = int(self.parts.sizes[which] ** 2 @ self.rounds[which])
         _, _, gap, objective, dual, violation, residual, n_free, n_bound, _, _ = measured
@@ -274,9 +281,9 @@ def minimize_batch(parts: RiskBatch, solver: Solver) -> SolutionBatch | None:
     """
     gram, n_points = parts.gram, parts.gram.shape[0]
     granted = getattr(solver, "cache_bytes", 0.0)
-    if gram.sparse or gram.dtype != np.float64 or parts.largest > WHOLE:
+    if gram.sparse or gram.dtype != np.float64 or parts.largest > MAX_WHOLE_ROWS:
         return None
-    if n_points**2 * 8 > SHARE * granted:
+    if n_points**2 * 8 > MATRIX_BYTES_PART * granted:
         return None
     if len(parts.sizes) == 1 and not gram.in_memory and _better_by_rows(gram):
         return None
@@ -290,7 +297,7 @@ def minimize_batch(parts: RiskBatch, solver: Solver) -> SolutionBatch | None:
     K = K if K.flags.writeable else K.copy()  # for the compiled loop another type
     found = SolutionBatch(parts, pack(parts.terms), limits.reason)
     tol, todo = np.full(len(parts.sizes), solver.tol), limits.taken.nonzero()[0]
-    for _ in range(ROUNDS + 1):
+    for _ in range(MAX_TIGHTENINGS + 1):
         for some in _chunks(todo, parts.sizes):
             if time_left() <= 0:
                 return None
@@ -321,7 +328,7 @@ def _better_by_rows(gram: Gram) -> bool:
     apart, need many, which cost half as much in float32.
     """
     n = gram.shape[0]
-    return n > EXACT and (n > ALONE or bool(np.ptp(gram.diag()) > 0))
+    return n > MAX_FLOAT64_ROWS and (n > MAX_SINGLE_ROWS or bool(np.ptp(gram.diag()) > 0))
 
 
 def _limits(parts: RiskBatch, solver: Solver) -> _Limits | None:
@@ -330,18 +337,21 @@ def _limits(parts: RiskBatch, solver: Solver) -> _Limits | None:
     if isinstance(solver, Auto):
         if parts.loss.smooth:
             return None
-        if parts.largest > FEW and (stiff := parts.stiff(STIFF)) is not None:
-            taken = ~((sizes > FEW) & (sizes <= solver.max_stiff) & stiff)
+        if parts.largest > MAX_PAIR_ROWS and (stiff := parts.stiff(STIFF_WEIGHT)) is not None:
+            taken = ~((sizes > MAX_PAIR_ROWS) & (sizes <= solver.max_stiff) & stiff)
         reason = decomposition("{n}", solver.cache_bytes)
     elif not isinstance(solver, SMO):
         return None
-    most = MOST if solver.max_iter < 0 else min(MOST, solver.max_iter)
+    most = MAX_STEPS if solver.max_iter < 0 else min(MAX_STEPS, solver.max_iter)
     return _Limits(taken, most, reason) if taken.any() else None
 
 
 def _chunks(todo: NDArray[np.intp], sizes: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     """Return problems in parts between which the clock is looked at."""
-    work, most = MOST * (sizes[todo] + 80.0), WORK if time_left() == np.inf else HASTE
+    work, most = (
+        MAX_STEPS * (sizes[todo] + 80.0),
+        MAX_CHUNK_WORK if time_left() == np.inf else MAX_LIMITED_CHUNK_WORK,
+    )
     if np.add.reduce(work) < most:
         return [todo] if len(todo) else []
     return np.split(todo, np.flatnonzero(np.diff(np.cumsum(work) // most)) + 1)
@@ -380,7 +390,7 @@ def _run(
         terms,
         tols,
         most - steps,
-        SUPPORT,
+        SUPPORT_THRESHOLD,
         steps,
         a,
         f,
@@ -468,7 +478,9 @@ def _laid(risks: Sequence[RegularizedRisk]) -> tuple[RiskBatch, NDArray[np.intp]
     loss, q = first.loss, first.q
     if not q or not isinstance(loss, QuadraticDualLoss) or len(loss.parts()) > 1:
         return None
-    if any(type(r) is not RegularizedRisk or r.q != q or not 1 < r.n <= WHOLE for r in risks):
+    if any(
+        type(r) is not RegularizedRisk or r.q != q or not 1 < r.n <= MAX_WHOLE_ROWS for r in risks
+    ):
         return None
     if len(risks) == 1 and q == 1 and first.K.part_of() is None:
         return _laid_alone(first)

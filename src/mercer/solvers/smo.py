@@ -18,7 +18,7 @@ from mercer._threads import team
 from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.lasting import Lasting, Products
-from mercer.gram.row_store import WHOLE, RowStore
+from mercer.gram.row_store import MAX_WHOLE_ROWS, RowStore
 from mercer.kernels.roundoff import Roundoff
 from mercer.losses.base import DualTerms, QuadraticDualLoss
 from mercer.problems.reductions import infeasible
@@ -35,37 +35,43 @@ __all__ = ["SMO"]
 
 # Work per compiled call, in samples times steps: about a tenth of a second, so that Ctrl-C, time
 # limits and progress reports are never far away. A step costs as much as so many samples besides.
-WORK, STEP = 8e7, 80
+MAX_CALL_WORK, STEP_COST_SAMPLES = 8e7, 80
 # Reports cost a certificate each: the first comes after so many seconds, the others so rarely that
 # they take a twentieth of the time; who listens hears of every working set.
-PAUSE, LISTEN = 0.02, 20.0
+FIRST_REPORT_SECONDS, REPORT_COST_RATIO = 0.02, 20.0
 # Largest working set.
-WORKING_SET = 8192
+MAX_WORKING_SET_ROWS = 8192
 # Samples that enter a working set at once beside the free ones.
-FRESH = 512
+MAX_ENTERING_ROWS = 512
 # Part of the violation at which a working set is left: as long as others will change the products
 # again, precision is wasted; once all that is not at rest is inside, it is not.
-OUTSIDE, INSIDE = 0.1, 0.05
+OUTSIDE_VIOLATION_PART, INSIDE_VIOLATION_PART = 0.1, 0.05
 # Kernel values are float32 down to this tolerance, above so many samples; then products are put
 # right in float64 wherever the certificate can feel their error, at most so many times, and where
 # that is not enough the last steps are taken in float64.
-SINGLE, EXACT, CORRECTIONS = 1e-4, 512, 6
+FLOAT32_TOL, MAX_FLOAT64_ROWS, MAX_CORRECTIONS = 1e-4, 512, 6
 # So many steps a sample are enough to find the minimum of a matrix in float32, unless its rounding
 # times large weights is more than the tolerance: then there may be none to find.
-STALL = 50
+MAX_FLOAT32_STEPS_PER_ROW = 50
 # Working sets in a row that did not lower the dual value by more than its rounding error, after
 # which no further one will.
-IDLE, EPS = 2, float(np.finfo(np.float64).eps)
+MAX_IDLE_WORKING_SETS, EPS = 2, float(np.finfo(np.float64).eps)
 # Steps after which a run ends unless the violation falls by half while their number doubles: so
 # many, or so many a sample. On stiff problems, with weights of 1e9 and rows that are nearly
 # combinations of others, pairs would need days.
-CREEP, EACH = 1e7, 100
+CREEPING_STEPS, CREEPING_STEPS_PER_ROW = 1e7, 100
 # Relative distance from a bound that is rounding.
-SNAP = 1e-12
+BOUND_ROUNDING = 1e-12
 # Rounds for columns that multipliers meet begin at this part of the targets, and end once decision
 # values change by no more than this part of the tolerance, or the least where that is not enough.
 # The weight of the rows grows after so many that did not bring the change down by this factor.
-FIRST, ROUND, LEAST, SLOW, PATIENCE = 0.1, 0.5, 1e-4, 0.5, 4
+FIRST_ROUND_TOL, ROUND_TOL_PART, LEAST_ROUND_TOL_PART, SLOW_ROUND_RATIO, MAX_SLOW_ROUNDS = (
+    0.1,
+    0.5,
+    1e-4,
+    0.5,
+    4,
+)
 
 
 @dataclass(eq=False)
@@ -131,14 +137,14 @@ class SMO(Solver):
         state = _State(risk, first)
         if left is not None:
             state.resume(left)
-        single = self.tol >= SINGLE and risk.n > EXACT
+        single = self.tol >= FLOAT32_TOL and risk.n > MAX_FLOAT64_ROWS
         K = state.K.single() if single else state.K
         rough = K.dtype != state.K.dtype
-        most = state.steps + STALL * risk.n if rough else np.inf
+        most = state.steps + MAX_FLOAT32_STEPS_PER_ROW * risk.n if rough else np.inf
         with team():
             store = self._store(K, lasting if rough else None)
             state.begin(store, K.roundoff() if rough else None)
-            for _ in range(CORRECTIONS):
+            for _ in range(MAX_CORRECTIONS):
                 self._decompose(state, store, monitor, most=most)
                 if monitor.late:
                     break  # the certificate knows how far products are off at most
@@ -174,29 +180,29 @@ class SMO(Solver):
             state.begin(store)
             state.F += rows.offset
             # A round leaves violations up to its tolerance, and its multipliers add what they move.
-            least, best, slow, stuck = ROUND * self.tol, np.inf, 0, 0
-            tol = max(least, FIRST * float(np.max(np.abs(risk.y), initial=0.0)))
+            least, best, slow, stuck = ROUND_TOL_PART * self.tol, np.inf, 0, 0
+            tol = max(least, FIRST_ROUND_TOL * float(np.max(np.abs(risk.y), initial=0.0)))
             while True:
                 short = self._decompose(state, store, monitor, tol)
                 change = rows.step(state.a)
                 state.F += change
                 moved = float(np.max(np.abs(change), initial=0.0))
                 # Pairs that end on rounding errors, while multipliers move on them no less.
-                stuck = stuck + 1 if short and moved > SLOW * best else 0
+                stuck = stuck + 1 if short and moved > SLOW_ROUND_RATIO * best else 0
                 stop = monitor.status is not None or monitor.spent(state.steps)
-                stop |= state.creeping or stuck > IDLE
+                stop |= state.creeping or stuck > MAX_IDLE_WORKING_SETS
                 if stop or (tol <= least and moved <= least):
                     state.snap_to_box(risk, store)
                     # What restores the rows exactly may have been needed where it was, and where
                     # fewer coefficients are free than there are rows nothing restores them.
                     solved = is_met(state.survey()[2], risk.residual(state.a), self.tol)
-                    if stop or solved or least <= LEAST * self.tol:
+                    if stop or solved or least <= LEAST_ROUND_TOL_PART * self.tol:
                         monitor.evaluations += store.evaluations
                         return state.answer()
                     least *= 0.1
-                slow = 0 if moved <= SLOW * best else slow + 1
+                slow = 0 if moved <= SLOW_ROUND_RATIO * best else slow + 1
                 best = min(best, moved)
-                if slow >= PATIENCE:
+                if slow >= MAX_SLOW_ROUNDS:
                     state.F += rows.stiffen(state.a)
                     state.K = rows.K
                     monitor.evaluations += store.evaluations
@@ -210,7 +216,9 @@ class SMO(Solver):
 
     def _size(self, K: Gram) -> int:
         """Return the largest working set whose square fits into a part of the memory."""
-        return int(np.clip(np.sqrt(self.cache_bytes / 4 / K.dtype.itemsize), 4, WORKING_SET))
+        return int(
+            np.clip(np.sqrt(self.cache_bytes / 4 / K.dtype.itemsize), 4, MAX_WORKING_SET_ROWS)
+        )
 
     def _decompose(
         self,
@@ -227,11 +235,16 @@ class SMO(Solver):
         """
         size, tol = self._size(rows.K), self.tol if tol is None else tol
         watched = monitor.listener is not None
-        report, idle = 0.0 if watched else PAUSE, 0
+        report, idle = 0.0 if watched else FIRST_REPORT_SECONDS, 0
         least = np.inf
         while True:
             up, down, violation, rise, fall = state.survey()
-            if violation <= tol or idle > IDLE or state.steps > most or monitor.spent(state.steps):
+            if (
+                violation <= tol
+                or idle > MAX_IDLE_WORKING_SETS
+                or state.steps > most
+                or monitor.spent(state.steps)
+            ):
                 return violation > tol
             if state.creeps(violation):
                 return True
@@ -239,7 +252,9 @@ class SMO(Solver):
                 begin = monitor.elapsed
                 if state.report(monitor, violation):
                     return True
-                report = monitor.elapsed + (0.0 if watched else LISTEN * (monitor.elapsed - begin))
+                report = monitor.elapsed + (
+                    0.0 if watched else REPORT_COST_RATIO * (monitor.elapsed - begin)
+                )
             # Who watches sees the gap fall at doubling distances.
             short = state.steps if watched else np.inf
             W, looseness = state.working_set(up, down, rise, fall, size, stuck=idle > 0)
@@ -253,7 +268,10 @@ class SMO(Solver):
                 down[W],
                 *state.restrict(W),
                 max(0.5 * tol, looseness * violation),
-                monitor.left(state.steps, int(max(100, min(WORK / (STEP + len(W)), short)))),
+                monitor.left(
+                    state.steps,
+                    int(max(100, min(MAX_CALL_WORK / (STEP_COST_SAMPLES + len(W)), short))),
+                ),
                 100,
             )
             state.steps += taken
@@ -296,14 +314,18 @@ class _State:
         a = np.zeros(risk.n) if start is None else start.a
         # A coefficient that was scaled may miss its new bound by rounding.
         for bound in (terms.lower, terms.upper):
-            a = np.where(np.isclose(a, bound, rtol=SNAP, atol=0.0), bound, a)
+            a = np.where(np.isclose(a, bound, rtol=BOUND_ROUNDING, atol=0.0), bound, a)
         if start is not None and start.Ka is not None:
             self.F[self.back], self._known = start.Ka, a
             self._off[:] = np.inf
         self.a = self._feasible(np.clip(a, terms.lower, terms.upper))
         self._distinct = self.K.shape[0] == risk.n
         # The smallest violation, now and when it was last looked at, and after how many steps next.
-        self._look, self._then, self._smallest = 0.5 * max(CREEP, EACH * risk.n), np.inf, np.inf
+        self._look, self._then, self._smallest = (
+            0.5 * max(CREEPING_STEPS, CREEPING_STEPS_PER_ROW * risk.n),
+            np.inf,
+            np.inf,
+        )
         self.creeping = False
         self.best: tuple[float, Answer] | None = None
 
@@ -329,7 +351,7 @@ class _State:
     def resume(self, left: Products) -> None:
         """Begin with products that another run left, in proportion to the coefficients."""
         self._known, self.F, self._off = left
-        near = np.isclose(self._known, self.a, rtol=SNAP, atol=0.0)
+        near = np.isclose(self._known, self.a, rtol=BOUND_ROUNDING, atol=0.0)
         self._known = np.where(near, self.a, self._known)
         self._exact, self._at, self._where = self.F.copy(), self._known, self._off == 0.0
 
@@ -476,11 +498,11 @@ class _State:
         one is drawn at random: of two groups it may have one direction each, and be ``stuck``.
         """
         n = len(up)
-        if n <= min(size, WHOLE):
+        if n <= min(size, MAX_WHOLE_ROWS):
             return np.argsort(self.group, kind="stable"), 0.0
         free = np.flatnonzero(up == down)
-        size = min(size, len(free) + FRESH)
-        kept = max(3 * size // 4, size - FRESH)
+        size = min(size, len(free) + MAX_ENTERING_ROWS)
+        kept = max(3 * size // 4, size - MAX_ENTERING_ROWS)
         whole = len(free) <= kept
         if not whole:
             want = np.maximum(rise[free], fall[free])
@@ -499,7 +521,9 @@ class _State:
                 falling = _largest(falling, fall, half[1])
             rising, falling = rising[: half[0]], falling[: half[1]]
         W = np.sort(np.concatenate([free, rising, falling]))
-        return W[np.argsort(self.group[W], kind="stable")], INSIDE if whole else OUTSIDE
+        return W[
+            np.argsort(self.group[W], kind="stable")
+        ], INSIDE_VIOLATION_PART if whole else OUTSIDE_VIOLATION_PART
 
     def slopes(self) -> tuple[Array, Array]:
         """Return the derivatives upwards and downwards, infinite where the box forbids the move."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mercer._typing import Array
 from mercer.solvers.monitor import Progress
-from mercer.solvers.status import ROUNDING, Status, check, relative_gap
+from mercer.solvers.status import GAP_ROUNDING, Status, check, relative_gap
 
 __all__ = ["Solution", "Terms", "join"]
 
@@ -141,7 +141,7 @@ class Solution:
         certain = "without a certificate"
         if np.isfinite(self.gap):
             part = f"{self.gap:.2g} ({100.0 * self.relative_gap:.2g} %)"
-            part = "rounding" if self.relative_gap <= ROUNDING else part
+            part = "rounding" if self.relative_gap <= GAP_ROUNDING else part
             certain = f"certified within {part} of the optimum"
         seconds = sum(self.times.values())
         return [

@@ -6,23 +6,31 @@ import enum
 
 import numpy as np
 
-__all__ = ["LOOSE", "ROUNDING", "ConvergenceWarning", "Status", "check", "is_met", "relative_gap"]
+__all__ = [
+    "GAP_ROUNDING",
+    "MAX_RELATIVE_GAP",
+    "ConvergenceWarning",
+    "Status",
+    "check",
+    "is_met",
+    "relative_gap",
+]
 
 # The largest relative gap of a fit that counts as converged. Solvers stop at a violation of tol in
 # units of the decision function, so that the gap is at most tol sum |a|; for the hinge loss
 # sum |a| is at most twice the objective, hence the relative gap at most 2 tol: a fifth of this at
 # the default tol of 1e-3. It is exceeded where the targets are no larger than tol, or where the
 # loss is so steep beside its value that meeting its slopes says little.
-LOOSE = 1e-2
+MAX_RELATIVE_GAP = 1e-2
 
 # A relative gap that no sum of terms in double precision is free of.
-ROUNDING = 1e-12
+GAP_ROUNDING = 1e-12
 
 # Below the smallest normal number a quotient has no digits.
-TINY = float(np.finfo(np.float64).tiny)
+MIN_NORMAL = float(np.finfo(np.float64).tiny)
 
 # The equality rows hold to rounding at an answer: sums of n terms, none of them large.
-RESIDUAL = 1e-9
+MAX_RESIDUAL = 1e-9
 
 
 class ConvergenceWarning(UserWarning):
@@ -47,7 +55,7 @@ class Status(enum.Enum):
 
 def is_met(violation: float, residual: float, tol: float) -> bool:
     """Answer whether optimality conditions hold to a tolerance, and the equality rows."""
-    return violation <= tol and residual <= RESIDUAL
+    return violation <= tol and residual <= MAX_RESIDUAL
 
 
 def relative_gap(objective: float, dual: float, gap: float) -> float:
@@ -69,7 +77,7 @@ def relative_gap(objective: float, dual: float, gap: float) -> float:
     >>> relative_gap(0.0, 0.0, 0.0)
     0.0
     """
-    if gap <= TINY:
+    if gap <= MIN_NORMAL:
         return 0.0
     scale = max(abs(objective), abs(dual)) if np.isfinite(dual) else abs(objective)
     return float(gap / scale) if scale > 0 else np.inf
@@ -81,7 +89,8 @@ def check(
     """Return the status of an answer, which is not converged next to a useless gap.
 
     Every :class:`Solution` passes here when it is made. An objective or a gap that is not finite
-    is no convergence but the end of floating point; a relative gap above `LOOSE` = 0.01 is said.
+    is no convergence but the end of floating point; a relative gap above `MAX_RELATIVE_GAP` = 0.01
+    is said.
 
     Parameters
     ----------
@@ -103,5 +112,5 @@ def check(
         return status
     if not (np.isfinite(objective) and np.isfinite(gap)):
         return Status.STALLED
-    loose = gap > resolution and relative_gap(objective, dual, gap) > LOOSE
+    loose = gap > resolution and relative_gap(objective, dual, gap) > MAX_RELATIVE_GAP
     return Status.LOOSE if loose else status

@@ -38,17 +38,17 @@ from mercer.solvers.solution import Solution
 __all__ = ["ThinInteriorPoint"]
 
 # Gap to reach relative to the objective, as a part of the tolerance.
-GAP = 1e-2
+GAP_TOL_PART = 1e-2
 # Free variables beyond the number of columns with which bounds are not yet worth fixing.
-FEW = 5
+EXTRA_FREE_VARIABLES = 5
 # Shift, relative to the kernel values, with which a singular system of free coefficients is solved;
 # repetition undoes its bias.
-SHIFT, REPEAT = 1e-9, 4
+SYSTEM_SHIFT, SHIFT_REPEATS = 1e-9, 4
 # Free coefficients make the matrix singular to working precision: shifts of its unit diagonal that
 # are tried, whose bias the next step sees as a residual.
 JITTERS = (0.0, 1e-14, 1e-12, 1e-10)
 # Numbers of a block of rows that is scaled and multiplied while it is in the processor's cache.
-BLOCK = 2**16
+BLOCK_NUMBERS = 2**16
 
 
 @dataclass(eq=False)
@@ -99,7 +99,7 @@ class ThinInteriorPoint(Solver):
     def solve(self, risk: RegularizedRisk, start: Solution | None, monitor: Monitor) -> Answer:
         K = LowRank(dense_double(risk.K.root()))
         risk = RegularizedRisk(risk.loss, K, risk.y, risk.c, risk.B, risk.d)
-        search = Search(risk, FactorSystem, self.tol, GAP * self.tol, TINY)
+        search = Search(risk, FactorSystem, self.tol, GAP_TOL_PART * self.tol, TINY)
         if start is not None and search.offer(start.a, start.b):
             return search.answer()
         return search.run(box_program(risk), monitor)
@@ -122,7 +122,7 @@ class FactorSystem(System):
         Z = H.K.root()
         (n, d), q = Z.shape, len(program.e)
         super().__init__(program, d + q)
-        self.few = d + q + FEW
+        self.few = d + q + EXTRA_FREE_VARIABLES
         # Copies of a sample have its row of B, up to their signs.
         B = np.zeros((n, q))
         B[H.index] = H.sign[:, None] * program.A
@@ -161,13 +161,13 @@ class FactorSystem(System):
         # Rows of the free alone: they are few.
         i, sign, slope = p.H.index[F], p.H.sign[F], p.slope(z)[F]
         G, x, e, q = sign[:, None] * self.G[i], z[F], self.lacking(z, theta), p.curvature(z)[F]
-        D = np.maximum(q, SHIFT * p.H.diag()[F] + TINY)
+        D = np.maximum(q, SYSTEM_SHIFT * p.H.diag()[F] + TINY)
         left = np.zeros_like(free)
         try:
             ridge = _Ridge(G, 1.0 / D, self.ridge)
         except np.linalg.LinAlgError:
             return z, theta, left
-        for _ in range(REPEAT):
+        for _ in range(SHIFT_REPEATS):
             r = -(G @ theta + slope)
             change = ridge.solve((r / D) @ G + e)
             dx = (r - G @ change) / D
@@ -190,7 +190,7 @@ class _Ridge:
     def __init__(self, G: Array, E: Array, ridge: Array) -> None:
         M = np.zeros((len(ridge), len(ridge)), order="F")
         root = np.sqrt(E)
-        height = max(64, BLOCK // max(len(ridge), 1))
+        height = max(64, BLOCK_NUMBERS // max(len(ridge), 1))
         for first in range(0, len(G), height):
             part = slice(first, first + height)
             rows = root[part, None] * G[part]

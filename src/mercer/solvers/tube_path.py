@@ -22,7 +22,7 @@ from mercer.gram.factor import orthonormal
 __all__ = ["TubePath", "tube_path"]
 
 # Corners nearer than this part of the half-width of the widest tube are one.
-TIE = 1e-12
+TIE_TOL = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ def tube_path(
     a = np.zeros(n)
     corners = [(t, a, b)]
     barred = -1  # the sample that has just left: rounding must not let it in at once
-    while t > max(smallest, TIE * scale) and len(corners) <= max_steps:
+    while t > max(smallest, TIE_TOL * scale) and len(corners) <= max_steps:
         A = np.array(sorted(active), dtype=np.intp)
         M = np.zeros((len(A) + q, len(A) + q))
         M[: len(A), : len(A)] = K[np.ix_(A, A)]
@@ -169,7 +169,7 @@ def _corner(
     scale: float,
 ) -> tuple[float, int, bool]:
     """Return the next half-width at which the active set changes, the sample, and if it enters."""
-    below = t - TIE * scale
+    below = t - TIE_TOL * scale
     with np.errstate(divide="ignore", invalid="ignore"):
         zero = np.where(s != 0, p / s, -np.inf)
         # r = t sign: at t = u / (sign - v).

@@ -20,7 +20,7 @@ from mercer.kernels.points import Array
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.subproblems import prepare
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers.certify import SUPPORT
+from mercer.solvers.certify import SUPPORT_THRESHOLD
 
 __all__ = ["KKT", "ShadowPrices", "kkt", "shadow_prices"]
 
@@ -153,7 +153,7 @@ def _report(risk: RegularizedRisk, a: Array, b: Array, order: Any, points: Any) 
     f = certificate.f
     terms = risk.terms
     shares = np.maximum(terms.value(f) + terms.conjugate(inside) + inside * f, 0.0)
-    near = SUPPORT * np.minimum(upper - lower, np.max(np.abs(a), initial=0.0))
+    near = SUPPORT_THRESHOLD * np.minimum(upper - lower, np.max(np.abs(a), initial=0.0))
     held = (a <= lower + near) | (a >= upper - near)
     kinds = [(a != 0) & ~held, (a != 0) & held, a == 0]
     if order is not None:

@@ -10,7 +10,7 @@ from mercer.kernels.points import Array
 from mercer.kernels.spectral import FromSpectrum
 
 # Octaves that are compared to see whether an integrand falls, more than one in case it oscillates.
-WINDOW = 4
+COMPARED_OCTAVES = 4
 TINY = 1e-290
 
 __all__ = ["BasisNotInRKHS", "penalized"]
@@ -92,7 +92,10 @@ def penalized(basis: Kernel, operator: Kernel, dim: int = 1) -> Kernel:
     octaves = 2.0 ** np.arange(300)
     mass = density(octaves) * octaves**dim
     mass = mass[mass > TINY]  # beyond, numbers are too small to tell
-    if len(mass) >= 2 * WINDOW and mass[-WINDOW:].max() >= mass[-2 * WINDOW : -WINDOW].max():
+    if (
+        len(mass) >= 2 * COMPARED_OCTAVES
+        and mass[-COMPARED_OCTAVES:].max() >= mass[-2 * COMPARED_OCTAVES : -COMPARED_OCTAVES].max()
+    ):
         raise _rough(basis, operator, "the integral diverges")
     return FromSpectrum(density, dim)
 

@@ -13,7 +13,7 @@ from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import check_sample_weight
 from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
-from mercer.solvers.status import ROUNDING, relative_gap
+from mercer.solvers.status import GAP_ROUNDING, relative_gap
 
 __all__ = ["Array", "Centred", "LinearModel", "Optimum", "centre"]
 
@@ -59,7 +59,7 @@ class Optimum:
     def summary(self) -> list[str]:
         """Return how exact the answer is, in one line, as solutions of machines say it."""
         part = f"{self.gap:.2g} ({100.0 * self.relative_gap:.2g} %)"
-        part = "rounding" if self.relative_gap <= ROUNDING else part
+        part = "rounding" if self.relative_gap <= GAP_ROUNDING else part
         return [f"optimal: objective {self.objective:.6g}, certified within {part} of the optimum"]
 
 
