@@ -44,8 +44,6 @@ from mercer.estimators import (
     HuberSVR,
     LeaveOneOutSVC,
     MissingInputClassifier,
-    NuSparseClassifier,
-    NuSparseRegressor,
     RegimeSwitchingRegressor,
     RobustLSSVR,
     SparseAdditiveClassifier,
@@ -64,7 +62,13 @@ from mercer.preprocessing import (
     TableEncoder,
 )
 from mercer.research.density import EmpiricalCDF, GaussianDensity, ParzenWindow
-from mercer.research.estimators import HardMarginSVC, HardTubeSVR, PartiallyLinearRegressor
+from mercer.research.estimators import (
+    HardMarginSVC,
+    HardTubeSVR,
+    NuSparseClassifier,
+    NuSparseRegressor,
+    PartiallyLinearRegressor,
+)
 from mercer.research.linear import (
     Bridge,
     FusedRidge,

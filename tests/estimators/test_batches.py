@@ -68,7 +68,7 @@ REGRESSION = [
         mercer.estimators.SparseRegressor(),
     ),
     *(
-        mercer.estimators.NuSparseRegressor(),
+        mercer.research.estimators.NuSparseRegressor(),
         mercer.QuantileBand(),
         mercer.estimators.SupportVectorTube(),
     ),
@@ -102,7 +102,7 @@ BINARY = [
         mercer.estimators.MissingInputClassifier(),
     ),
     *(
-        mercer.estimators.NuSparseClassifier(),
+        mercer.research.estimators.NuSparseClassifier(),
         mercer.estimators.SparseClassifier(),
         mercer.ShapeConstrainedClassifier(),
     ),

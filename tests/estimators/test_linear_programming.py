@@ -6,16 +6,12 @@ import pytest
 from sklearn.base import clone
 
 from mercer import SVC, SVR
-from mercer.estimators import (
-    NuSparseClassifier,
-    NuSparseRegressor,
-    SparseClassifier,
-    SparseRegressor,
-)
+from mercer.estimators import SparseClassifier, SparseRegressor
 from mercer.kernels import BSpline, Gaussian, Sigmoid
 from mercer.losses import EpsilonInsensitive, Pinball
 from mercer.machines.solving import EarlyStop
 from mercer.regularizers import Empty, Polynomial
+from mercer.research.estimators import NuSparseClassifier, NuSparseRegressor
 
 TOL = 1e-7
 

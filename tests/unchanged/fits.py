@@ -219,7 +219,7 @@ for _name in ("LSSVR", "KernelRegressor", "RobustLSSVR", "AdditiveRegressor"):
 for _name in ("research.estimators.RegularizationNetwork", "ThinPlateSpline"):
     regression(_name, several=True)
 regression("research.estimators.PartiallyLinearRegressor")
-for _name in ("NuSparseRegressor", "QuantileBand", "SupportVectorTube"):
+for _name in ("research.estimators.NuSparseRegressor", "QuantileBand", "SupportVectorTube"):
     regression(_name)
 for _name in ("SparseRegressor", "UniversalKriging"):
     regression(_name)
@@ -287,7 +287,7 @@ for _name in ("SVC", "NuSVC", "LSSVC", "KernelClassifier", "KernelLogisticRegres
 for _name in ("AdditiveClassifier", "LeaveOneOutSVC", "SparseClassifier"):
     classification(_name)
 classification("AdaptiveMarginSVC", lam=0.5)
-classification("NuSparseClassifier", nu=0.4)
+classification("research.estimators.NuSparseClassifier", nu=0.4)
 classification("ShapeConstrainedClassifier", several=False)
 classification("research.estimators.HardMarginSVC", kernel="rbf", gamma=10.0)
 classification("SparseAdditiveClassifier", mu=1.0, refit=False)

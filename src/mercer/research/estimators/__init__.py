@@ -1,6 +1,7 @@
 """Research: may change without notice.
 
-Machines without slack, networks of basis functions under any operator, partially linear machines.
+Machines without slack, networks of basis functions under any operator, partially linear machines,
+linear programs that choose their tube or margin.
 """
 
 from mercer.research.estimators.basis import BasisNotInRKHS
@@ -9,6 +10,7 @@ from mercer.research.estimators.hard_tube import HardTubeSVR, InfeasibleTube
 from mercer.research.estimators.hulls import HullCertificate, NotSeparable
 from mercer.research.estimators.mixed import PartiallyLinearRegressor
 from mercer.research.estimators.network import GrowingPenalty, RegularizationNetwork
+from mercer.research.estimators.nu_sparse import NuSparseClassifier, NuSparseRegressor
 
 __all__ = [
     "BasisNotInRKHS",
@@ -18,6 +20,8 @@ __all__ = [
     "HullCertificate",
     "InfeasibleTube",
     "NotSeparable",
+    "NuSparseClassifier",
+    "NuSparseRegressor",
     "PartiallyLinearRegressor",
     "RegularizationNetwork",
     "separability",
