@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 from scipy.stats import norm, rankdata
 
 from data import MISSING, draw
@@ -12,6 +13,7 @@ from mercer.selection import tune
 from mercer.selection._statement import Statement, state
 from mercer.selection.limits import LARGEST, NARROW, WIDE, Limits
 from mercer.selection.objective import Objective
+from mercer.selection.quasi_newton import descend
 from mercer.selection.space import Space
 from mercer.smoothing import Spectral
 from mercer.smoothing.criteria import Evidence
@@ -199,18 +201,61 @@ def test_a_descent_on_all_rows_goes_on_until_a_round_gains_little(monkeypatch):
     gains, plain = [], Objective._round
 
     def spy(self, statement, theta, budget, stage, step):
-        end, value, used = plain(self, statement, theta, budget, stage, step)
-        gains.append(self.score(statement, theta, stage) - value)
-        return end, value, used
+        found = plain(self, statement, theta, budget, stage, step)
+        gains.append(self.score(statement, theta, stage) - found[1])
+        return found
 
     monkeypatch.setattr(Objective, "_round", spy)
     for of in (statement, statement.of(np.arange(60))):
         gains.clear()
         search = Objective(statement, space, criterion=Evidence())
-        _, _, ended = search.descend(of, space.start(30.0), 400, "")
-        assert ended == "converged"
+        assert search.descend(of, space.start(30.0), 400, "").status == "converged"
         if of is statement:
             assert gains[-1] < 0.01 <= min(gains[:-1])
         else:
             assert len(gains) == 1
             assert gains[0] > 0.01
+
+
+def test_curvatures_of_a_part_end_the_descent_on_all_rows_within_its_promise():
+    """A few evaluations, and no more than some tenths of a nat from the optimum."""
+    rng = np.random.default_rng(4)
+    Z = rng.uniform(-2, 2, size=(600, 3))
+    t = np.sin(2 * Z[:, 0]) + 0.5 * Z[:, 1] + 0.3 * rng.normal(size=600)
+    statement = state(LSSVR(kernel=Gaussian(1.0)), Z, t)
+    search = Objective(statement, Space.of(statement.kernel, 3, None, True), criterion=Evidence())
+    part = search.descend(statement.of(np.arange(250)), search.space.start(30.0), 100, "")
+    before = len(search.trials)
+    end = search.finish(statement, part, 50, "")
+    assert end.status == "converged"
+    assert len(search.trials) - before <= 8
+    exact = search.descend(statement, end.theta, 400, "", 0.1)
+    assert exact.score <= end.score <= exact.score + 0.5 / 600
+
+
+def test_descents_stay_between_bounds_and_pass_undefined_points():
+    A = np.array([[2.0, 0.5], [0.5, 1.0]])
+    box = np.array([-1.0, -1.0]), np.array([1.0, 0.25])
+
+    def function(x):
+        if x[0] < -0.6:
+            return np.inf, np.zeros(2)
+        return 0.5 * float(x @ A @ x) - x[1] + 0.1 * float(x[0]) ** 4, A @ x + [
+            0.4 * x[0] ** 3,
+            -1.0,
+        ]
+
+    exact = minimize(
+        lambda x: function(x)[0],
+        [0.0, 0.0],
+        jac=lambda x: function(x)[1],
+        bounds=list(zip(*box, strict=True)),
+        method="L-BFGS-B",
+        options={"ftol": 1e-15},
+    )
+    # Curvatures that are a hundred times too small make the first step far too long.
+    found = descend(function, np.array([0.5, -0.5]), box, 100.0 * np.eye(2), 1e-13, 60)
+    assert not found.spent
+    assert_allclose(found.x, exact.x, atol=1e-5)
+    assert np.all(np.linalg.eigvalsh(found.inverse) > 0)
+    assert descend(function, np.array([0.5, -0.5]), box, np.eye(2), 1e-13, 1).spent

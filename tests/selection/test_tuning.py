@@ -86,8 +86,8 @@ def test_folds_follow_the_rows_that_are_used():
 def test_a_large_sample_is_first_looked_at_in_part():
     X = RNG.uniform(-2, 2, size=(800, 1))
     found = tune(LSSVR(), X, np.sin(3 * X[:, 0]) + 0.2 * RNG.normal(size=800))
-    assert {trial.rows for trial in found.trials_} == {500, 800}
-    assert sum(trial.rows == 800 for trial in found.trials_) <= 8
+    assert {trial.rows for trial in found.trials_} == {250, 447, 800}
+    assert sum(trial.rows == 800 for trial in found.trials_) <= 5
 
 
 def test_the_answer_depends_on_nothing_but_its_arguments():

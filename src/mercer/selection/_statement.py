@@ -50,6 +50,12 @@ class Statement:
         """The number of samples."""
         return len(self.Y)
 
+    @property
+    def p(self) -> int:
+        """The number of features; 0 of points that are not rows of a table."""
+        shape = getattr(self.X, "shape", ())
+        return int(shape[1]) if len(shape) == 2 else 0
+
     def of(self, rows: NDArray[np.intp]) -> Statement:
         """Return the problem of some of the samples."""
         return replace(

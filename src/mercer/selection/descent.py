@@ -10,7 +10,7 @@ import numpy as np
 from mercer._typing import Array
 from mercer.selection._statement import Statement
 from mercer.selection.limits import FAR
-from mercer.selection.objective import SHORT, Search
+from mercer.selection.objective import Descent, Search
 from mercer.selection.pace import Stop
 from mercer.selection.space import Space
 
@@ -52,9 +52,10 @@ def optimum(
 
     A grid of widths and weights on a part of the rows shows local minima. From the best of them the
     criterion is minimized on the part, first with one factor for all length scales, then with a
-    length scale for every feature or group. Where these descents end is compared on all rows, and
-    the descent goes on from the best end. A part of the rows shows the way as well as all of them,
-    but two optima may change places.
+    length scale for every feature or group. Where these descents end is compared on all rows, if
+    they are nearly as likely, and the descent goes on from the best end, with the curvatures that
+    it has learned. A part of the rows shows the way as well as all of them, but two optima may
+    change places.
 
     Parameters
     ----------
@@ -79,37 +80,46 @@ def optimum(
                 "the criterion is not finite for any kernel and weight that was tried: features or "
                 "targets are too large or too small for their squares; scale them."
             )
-        ends = [theta for _, theta in begun[: max(starts, 1)]]
-        ends, status = _descend(shared, part, ends, budget, "descent" if part is whole else "part")
+        thetas = [theta for _, theta in begun[: max(starts, 1)]]
+        ends = _descend(shared, part, thetas, budget, "descent" if part is whole else "part")
         if single is not None:
             search, budget = single(), 2 * budget
             searches.append(search)
-            ends = [search.space.read(*shared.space.at(theta)) for theta in ends]
+            thetas = [search.space.read(*shared.space.at(end.theta)) for end in ends]
             stage = "scales" if part is whole else "part, scales"
-            ends, status = _descend(search, part, ends, budget, stage)
-        last = searches[-1]
-        if part is not whole:
+            ends = _descend(search, part, thetas, budget, stage)
+        last, stage = searches[-1], "descent" if single is None else "scales"
+        for more in _larger(part, whole, rng):
             if len(ends) > 1:
-                scores = [last.score(whole, theta, "comparison") for theta in ends]
+                scores = [last.score(more, one.theta, "comparison") for one in ends]
                 ends = [ends[int(np.argmin(scores))]]
-            stage = "descent" if single is None else "scales"
-            _, _, status = last.descend(whole, ends[0], budget, stage, SHORT)
+            ends = [last.finish(more, ends[0], budget, stage)]
+        status = ends[0].status
     except Stop:
         status = "stopped"
     return [search for search in searches if search.trials] or [shared], status
 
 
+def _larger(part: Statement, whole: Statement, rng: np.random.Generator) -> list[Statement]:
+    """Return the problems of more rows that a descent goes on with, the last of all of them."""
+    if part is whole:
+        return []
+    between = int(np.sqrt(part.n * whole.n))
+    return [whole] if whole.n < PART**2 * part.n else [drawn(whole, between, rng), whole]
+
+
 def _descend(
     search: Search, statement: Statement, thetas: list[Array], budget: int, stage: str
-) -> tuple[list[Array], str]:
-    """Return the different ends of descents, the best first, and why the best one ended."""
-    found: list[tuple[float, Array, str]] = []
+) -> list[Descent]:
+    """Return the different ends of descents that are still in the race, the best first."""
+    found: list[Descent] = []
     for theta in thetas:
-        end, score, status = search.descend(statement, theta, budget, stage)
-        if not any(np.max(np.abs(end - other)) < SAME for _, other, _ in found):
-            found.append((score, end, status))
-    found.sort(key=lambda one: one[0])
-    return [end for _, end, _ in found], found[0][2]
+        end = search.descend(statement, theta, budget, stage)
+        if not any(np.max(np.abs(end.theta - other.theta)) < SAME for other in found):
+            found.append(end)
+    found.sort(key=lambda one: one.score)
+    most = found[0].score + (np.inf if statement is search.statement else search.apart(statement.n))
+    return [end for end in found if not end.score > most]
 
 
 def _widths(space: Space, few: Statement) -> list[Array]:

@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from mercer._typing import Array
 from mercer.kernels.base import Kernel
+from mercer.selection import quasi_newton
 from mercer.selection._statement import Statement
 from mercer.selection.limits import Limits
 from mercer.selection.pace import Pace, Stop
@@ -25,6 +26,7 @@ __all__ = [
     "CRITERIA",
     "SHORT",
     "Best",
+    "Descent",
     "Objective",
     "Search",
     "Trial",
@@ -46,10 +48,18 @@ CRITERIA: dict[str, Callable[[], Criterion]] = {
 RATIOS = np.geomspace(1e-3, 1e6, 19)
 # Starts of neighbouring widths whose ratios are as few of these steps apart are the same start.
 ALIKE = 2
-# A step that changes the criterion by less than this share is the last, on all rows and on a part.
-ENOUGH, ROUGHLY = 3e-5, 3e-4
+# Rows that show where the optimum is: so many, so many a feature, and no more.
+FEW, EACH, MORE = 250, 10, 350
+# A step that changes the criterion by less than this is the last, where all rows are few.
+ENOUGH = 3e-5
+# Of many rows, where a sample is far from telling hyperparameters apart: natural logarithms of a
+# likelihood that are not worth another step on a part of the rows, and on all of them.
+ROUGHLY, NEARLY = 0.15, 0.2
 # A descent that gained more than this begins once more where it ended, with a short first step.
 AGAIN, SHORT = 1e-2, 0.2
+# Natural logarithms of a likelihood by which an end on a part of the rows must be worse than
+# another for all rows not to be asked.
+APART = 6.0
 # Criteria feel a change of the width about as much as of the weight to this power.
 STEEP = 4.0
 
@@ -98,6 +108,20 @@ def _short(value: Any) -> str:
     if value.ndim == 0:
         return f"{value.item():.4g}" if isinstance(value.item(), float) else repr(value.item())
     return "[" + " ".join(f"{float(v):.3g}" for v in value) + "]"
+
+
+class Descent(NamedTuple):
+    """The end of a descent."""
+
+    theta: Array
+    score: float
+    """The criterion there, with the price of unequal length scales."""
+
+    status: str
+    """Why it ended."""
+
+    inverse: Array | None = None
+    """Inverse Hessian there, where gradients are known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +174,10 @@ class Search(ABC):
     error: Exception | None = None
     """The last failure of a fit."""
 
-    few: ClassVar[int] = 500
-    """Rows of the sample on which starts are looked for."""
+    @property
+    @abstractmethod
+    def few(self) -> int:
+        """Rows of the sample on which starts are looked for."""
 
     @abstractmethod
     def starts(self, few: Statement, thetas: Sequence[Array]) -> list[tuple[float, Array]]:
@@ -168,7 +194,7 @@ class Search(ABC):
     @abstractmethod
     def descend(
         self, statement: Statement, theta: Array, budget: int, stage: str, step: float = 1.0
-    ) -> tuple[Array, float, str]:
+    ) -> Descent:
         """Descend from a start, in logarithms, until the criterion hardly changes.
 
         Parameters
@@ -183,15 +209,26 @@ class Search(ABC):
             Its purpose.
         step : float, default=1.0
             Length of the first step, in logarithms; short where the start is near to the optimum.
-
-        Returns
-        -------
-        theta : array
-        score : float
-            The criterion there, with the price of unequal length scales.
-        status : str
-            Why it ended.
         """
+
+    def finish(self, statement: Statement, end: Descent, budget: int, stage: str) -> Descent:
+        """Descend on more rows from the end of a descent on a part of them.
+
+        Parameters
+        ----------
+        statement : Statement
+            The problem of more rows, or of all.
+        end : Descent
+        budget : int
+            Largest number of evaluations.
+        stage : str
+            Its purpose.
+        """
+        return self.descend(statement, end.theta, budget, stage, SHORT)
+
+    def apart(self, rows: int) -> float:
+        """Return how much a score must be worse to be out of the race on so many rows."""
+        return np.inf
 
     @abstractmethod
     def score(self, statement: Statement, theta: Array, stage: str) -> float:
@@ -306,6 +343,10 @@ class Objective(Search):
     ratios: ClassVar[Array] = RATIOS
     seen: dict[tuple[int, bytes], tuple[float, Array]] = field(default_factory=dict)
 
+    @property
+    def few(self) -> int:
+        return max(FEW, min(EACH * self.statement.p, MORE))
+
     @cached_property
     def limits(self) -> Limits:
         """The bounds of vectors."""
@@ -409,12 +450,13 @@ class Objective(Search):
 
     def descend(
         self, statement: Statement, theta: Array, budget: int, stage: str, step: float = 1.0
-    ) -> tuple[Array, float, str]:
+    ) -> Descent:
         theta = self.limits.clip(theta)
         value, used, ended = self.score(statement, theta, stage), 1, "converged"
+        inverse = None
         while np.isfinite(value):
             before = value
-            theta, value, more = self._round(statement, theta, budget - used, stage, step)
+            theta, value, more, inverse = self._round(statement, theta, budget - used, stage, step)
             used, step = used + more, min(step, SHORT)
             if used >= budget:
                 ended = f"budget of {budget} evaluations spent"
@@ -423,12 +465,33 @@ class Objective(Search):
             # the rows another descent follows anyway.
             if before - value < AGAIN or statement is not self.statement:
                 break
-        return theta, value, ended
+        return Descent(theta, value, ended, inverse)
+
+    def finish(self, statement: Statement, end: Descent, budget: int, stage: str) -> Descent:
+        if end.inverse is None:
+            return super().finish(statement, end, budget, stage)
+        found = quasi_newton.descend(
+            lambda theta: self.value_and_gradient(statement, theta, stage),
+            self.limits.clip(end.theta),
+            (self.limits.lower, self.limits.upper),
+            end.inverse,
+            NEARLY * self._nat(statement.n),
+            budget - 1,
+        )
+        status = f"budget of {budget} evaluations spent" if found.spent else "converged"
+        return Descent(found.x, found.value, status, found.inverse)
+
+    def apart(self, rows: int) -> float:
+        return APART * self._nat(rows)
+
+    def _nat(self, rows: int) -> float:
+        """Return the change of a score that is one natural logarithm of a likelihood."""
+        return (2.0 if self.criterion.positive else 1.0) / rows
 
     def _round(
         self, statement: Statement, theta: Array, budget: int, stage: str, step: float
-    ) -> tuple[Array, float, int]:
-        """Return the end of one run of L-BFGS-B, the score there, and its new evaluations."""
+    ) -> tuple[Array, float, int, Array | None]:
+        """Return the end of one run of L-BFGS-B, score, new evaluations and inverse Hessian."""
         first, slope = self.value_and_gradient(statement, theta, stage)
         scale = np.ones_like(theta)
         scale[-1] = STEEP
@@ -444,7 +507,9 @@ class Objective(Search):
             return value - first, gradient * scale
 
         # The evaluation at the start is known already.
-        enough = ENOUGH if statement is self.statement else ROUGHLY
+        enough = ENOUGH
+        if statement is not self.statement:
+            enough = ROUGHLY * self._nat(statement.n)
         options: Any = {"maxfun": budget + 1, "ftol": enough, "maxls": 8}
         answer = minimize(
             value_and_gradient,
@@ -455,7 +520,10 @@ class Objective(Search):
             options=options,
         )
         end, score = answer.x * scale, first + float(answer.fun)
-        return (end, score, answer.nfev - 1) if score < first else (theta, first, answer.nfev - 1)
+        if not score < first:
+            return theta, first, answer.nfev - 1, None
+        inverse = answer.hess_inv.todense() * np.outer(scale, scale)
+        return end, score, answer.nfev - 1, np.asarray(inverse)
 
     def compared(self, value: float) -> float:
         return super().compared(value) if self.criterion.positive and value > 0 else value

@@ -23,7 +23,7 @@ from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import Statement
 from mercer.selection.held_out_losses import held_out_loss, splitter
-from mercer.selection.objective import Search
+from mercer.selection.objective import Descent, Search
 
 __all__ = ["Refits"]
 
@@ -128,10 +128,10 @@ class Refits(Search):
 
     def descend(
         self, statement: Statement, theta: Array, budget: int, stage: str, step: float = 1.0
-    ) -> tuple[Array, float, str]:
+    ) -> Descent:
         free = np.arange(len(theta) - (self.name is None))
         if not len(free):
-            return theta, self.score(statement, theta, stage), "converged"
+            return Descent(theta, self.score(statement, theta, stage), "converged")
 
         def at(z: Array) -> Array:
             moved = theta.copy()
@@ -154,4 +154,4 @@ class Refits(Search):
         start: Any = theta[free]
         answer = minimize(score, start, method="Nelder-Mead", options=options)
         ended = "converged" if answer.nfev < budget else f"budget of {budget} evaluations spent"
-        return at(answer.x), float(answer.fun), ended
+        return Descent(at(answer.x), float(answer.fun), ended)

@@ -109,9 +109,11 @@ def tune(
 
     A least-squares machine is tuned by the gradient of the criterion itself, which costs a few
     factorizations in all, however many parameters there are. A grid of widths, for each of which
-    one eigendecomposition tells all weights C, shows the best starts on 500 of the rows. From two
-    starts the criterion is minimized on these rows; the better end on all rows is where the descent
-    goes on. With `ard` every feature has its length scale; `prior` penalizes unequal ones.
+    one eigendecomposition tells all weights C, shows the best starts on 250 to 350 of the rows.
+    From two starts the criterion is minimized on these rows, and from the better end on more rows
+    and on all of them, with the curvatures that fewer rows have shown, until another step promises
+    less than a fifth of a natural logarithm of the likelihood. With `ard` every feature has its
+    length scale; `prior` penalizes unequal ones.
 
     The sample bounds what is searched. A length scale lies between a tenth of the median gap
     between neighbouring values of its feature and a thousand times the feature's range; the
