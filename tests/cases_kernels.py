@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from mercer.gram import Dense, Gram, Tiled
-from mercer.gram.held import Held
+from mercer.gram.held import LazyGram
 from mercer.gram.indexed import Indexed
 from mercer.gram.low_rank import LowRank
 from mercer.gram.precomputed import Precomputed
@@ -99,13 +99,13 @@ def low_rank(kernel: Kernel, X: np.ndarray) -> Gram:
 
 def held(kernel: Kernel, X: np.ndarray) -> Gram:
     """A matrix that someone has asked for."""
-    gram = Held(kernel, X)
+    gram = LazyGram(kernel, X)
     gram.dense()
     return gram
 
 
 def not_yet_held(kernel: Kernel, X: np.ndarray) -> Gram:
-    return Held(kernel, X)
+    return LazyGram(kernel, X)
 
 
 def indexed(kernel: Kernel, X: np.ndarray) -> Gram:

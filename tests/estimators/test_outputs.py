@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 from mercer import KernelClassifier, KernelRegressor
 from mercer.gram import Dense
-from mercer.gram.remembered import Remembered
+from mercer.gram.remembered import FactorizedGram
 from mercer.gram.sparse import Sparse
 from mercer.kernels import BSpline, Gaussian, Laplacian
 from mercer.losses import Absolute, EpsilonInsensitive, Huber, Pinball
@@ -381,7 +381,7 @@ def test_outputs_share_one_factorization():
 
 
 def test_a_remembered_matrix_is_the_matrix():
-    gram = Remembered(Dense(K))
+    gram = FactorizedGram(Dense(K))
     v = RNG.normal(size=N)
     np.testing.assert_array_equal(gram.matvec(v), Dense(K).matvec(v))
     np.testing.assert_array_equal(gram.dense(), K)

@@ -5,7 +5,7 @@ import pytest
 
 from mercer.gram import Dense, Tiled, factor
 from mercer.gram.factor import Indefinite, bordered, lacking, orthonormal, shifted
-from mercer.gram.held import Held
+from mercer.gram.held import LazyGram
 from mercer.gram.indexed import Indexed
 from mercer.gram.low_rank import LowRank
 from mercer.gram.precomputed import Precomputed
@@ -35,7 +35,7 @@ def grams(X):
         Dense(K),
         Precomputed(K),
         Tiled(kernel, X, max_bytes=2000),
-        Held(kernel, X),
+        LazyGram(kernel, X),
         LowRank(G),
         LowRank(np.column_stack([G, np.zeros((len(X), 3))])),
         Indexed(Dense(K), everything),

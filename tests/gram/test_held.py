@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.gram import Dense, Tiled
-from mercer.gram.held import Held
+from mercer.gram.held import LazyGram
 from mercer.gram.indexed import Indexed
 from mercer.gram.make import make
 from mercer.kernels import Gaussian, Linear, Polynomial
@@ -17,12 +17,12 @@ def X():
 
 def test_small_samples_are_dense_larger_ones_held_the_largest_tiled(X):
     assert isinstance(make(Gaussian(), X), Dense)
-    assert isinstance(make(Gaussian(), np.ones((1000, 1))), Held)
+    assert isinstance(make(Gaussian(), np.ones((1000, 1))), LazyGram)
     assert type(make(Gaussian(), np.ones((1000, 1)), cache_bytes=10**6)) is Tiled
 
 
 def test_nothing_is_computed_before_it_is_asked_for(X, monkeypatch):
-    gram = Held(Gaussian(1.0), X)
+    gram = LazyGram(Gaussian(1.0), X)
     gram.block([0, 1], [2]), gram.matvec(np.ones(40)), gram.diag()
     assert not gram.in_memory
     K = gram.dense()
@@ -38,7 +38,7 @@ def test_nothing_is_computed_before_it_is_asked_for(X, monkeypatch):
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.7), Polynomial(2), Linear()])
-@pytest.mark.parametrize("form", [Held, Tiled])
+@pytest.mark.parametrize("form", [LazyGram, Tiled])
 def test_the_single_matrix_is_the_same_to_float32(kernel, form, X):
     gram = form(kernel, X + 100.0 if kernel.stationary else X)
     single = gram.single()

@@ -13,7 +13,7 @@ from mercer.gram.base import positions
 from mercer.gram.factor import Indefinite
 from mercer.gram.indexed import Indexed
 from mercer.gram.make import make
-from mercer.gram.remembered import Remembered
+from mercer.gram.remembered import FactorizedGram
 from mercer.gram.row_store import RowStore
 from mercer.gram.sparse import Sparse
 from mercer.kernels import BSpline, Gaussian, Linear, RadialBSpline, Wendland
@@ -292,7 +292,7 @@ def test_new_points_look_at_neighbours_only(runs, rng, monkeypatch):
 def test_a_matrix_that_remembers_its_factor_still_reads_neighbours_only():
     X = np.random.default_rng(5).uniform(size=(50, 2))
     gram = Sparse.from_kernel(BSpline(0.1), X)
-    remembered = Remembered(gram)
+    remembered = FactorizedGram(gram)
     index, t = np.array([3, 40]), np.array([1.0, -2.0])
     F, G = np.zeros(50), np.zeros(50)
     remembered.add_rows(F, index, t)

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 from mercer.gram import Dense, Tiled
-from mercer.gram.held import Held
+from mercer.gram.held import LazyGram
 from mercer.gram.low_rank import LowRank
 from mercer.gram.sparse import Sparse
 from mercer.gram.whitened import Whitened, whiten
@@ -67,7 +67,7 @@ def test_keeps_the_form_of_what_is_below():
     W = MAPS["sparse"].toarray()
     np.testing.assert_allclose(thin.dense(), W @ compact.dense() @ W.T, atol=1e-14)
     assert isinstance(whiten(Dense(K), MAPS["wide"]), Dense)
-    assert isinstance(whiten(Held(Gaussian(1.3), X), MAPS["wide"]), Dense)
+    assert isinstance(whiten(LazyGram(Gaussian(1.3), X), MAPS["wide"]), Dense)
     assert isinstance(whiten(Tiled(Gaussian(1.3), X), MAPS["wide"]), Whitened)
 
 

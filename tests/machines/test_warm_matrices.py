@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.gram.lasting import Lasting, Products
+from mercer.gram.lasting import Products, SolverCache
 from mercer.machines.warm_matrices import _kept
 
 
@@ -118,7 +118,7 @@ def test_coefficients_stay_where_scaling_would_be_worse():
 
 
 def test_products_are_those_of_the_nearest_multiple():
-    lasting, rng = Lasting(), np.random.default_rng(2)
+    lasting, rng = SolverCache(), np.random.default_rng(2)
     K, a = np.cov(rng.normal(size=(6, 9))), rng.normal(size=6)
     assert lasting.products(a) is None
     lasting.leave(Products(a, K @ a, np.full(6, 0.1)))

@@ -22,7 +22,7 @@ from mercer.losses import (
     Squared,
     SquaredHinge,
 )
-from mercer.problems.constrained import Between, SampleLosses, Shaped, chebychev
+from mercer.problems.constrained import Between, ConstrainedRisk, SampleLosses, chebychev
 from mercer.regularizers import (
     At,
     Bounded,
@@ -60,7 +60,7 @@ def solved(sample, loss, known, space=None, weight=1e3, grid=20, **options):
     else:
         said = SampleLosses(loss, y, np.full(n, C), B, np.zeros(B.shape[1]))
     rows = compile_rows(known, Domain(X, grid=grid))
-    problem = Shaped(said, Dense(KERNEL(X)), X, KERNEL, space, rows)
+    problem = ConstrainedRisk(said, Dense(KERNEL(X)), X, KERNEL, space, rows)
     found = satisfy(problem, InteriorPoint(tol=TOL), weight, tol=1e-6, **options)
     return problem, found
 
@@ -215,7 +215,7 @@ def test_low_rank_features_give_the_same_machine(sample):
         return KERNEL(Z, P) @ root
 
     said = SampleLosses(Huber(0.2), y, np.full(n, C), np.ones((n, 1)), np.zeros(1))
-    low = Shaped(said, LowRank(features(X)), X, KERNEL, Constant(), rows, features)
+    low = ConstrainedRisk(said, LowRank(features(X)), X, KERNEL, Constant(), rows, features)
     found = satisfy(low, InteriorPoint(tol=TOL), 1e4, tol=1e-6)
     other = solved(sample, Huber(0.2), [Increasing(0)])[1]
     assert found.solution.objective == pytest.approx(other.solution.objective, rel=1e-6)

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mercer.gram.dictionary import Arranged, DenseDictionary, KernelColumns
+from mercer.gram.dictionary import CombinedDictionary, DenseDictionary, KernelColumns
 from mercer.kernels import Gaussian
 from mercer.losses import (
     Absolute,
@@ -228,7 +228,7 @@ def test_dictionaries_agree_with_their_matrix():
     S = np.random.default_rng(0).normal(size=(12, 30))
     E = np.ones((12, 2))
     whole = np.hstack([S @ K, E])
-    arranged = Arranged(lazy, S, E)
+    arranged = CombinedDictionary(lazy, S, E)
     for G, matrix, v in [(held, K, u), (lazy, K, u), (arranged, whole, u[:12])]:
         assert G.shape == matrix.shape
         assert np.allclose(G.columns(index), matrix[:, index], rtol=1e-13, atol=1e-14)

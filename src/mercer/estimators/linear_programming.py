@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval
 from mercer._typing import Array, Constraints, Function
-from mercer.gram.dictionary import Arranged, Dictionary
+from mercer.gram.dictionary import CombinedDictionary, Dictionary
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
@@ -126,7 +126,7 @@ class SparseRegressor(SparseMachine, Regression):
         n, r = len(y), len(R)
         risk = self._risk(
             stack([loss, Squared()], [n, r]),
-            Arranged(K, sp.eye_array(n + r, n, format="csr")),
+            CombinedDictionary(K, sp.eye_array(n + r, n, format="csr")),
             np.append(y, np.zeros(r)),
             np.append(c, np.ones(r)),
             np.vstack([B, R]),

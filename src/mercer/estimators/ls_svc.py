@@ -16,7 +16,7 @@ from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import StrOptions
 from mercer._typing import Array, Constraints, Function, PointsLike, Seed, TargetsLike
 from mercer.gram.indexed import Indexed
-from mercer.gram.remembered import Remembered
+from mercer.gram.remembered import FactorizedGram
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import Squared
@@ -167,7 +167,7 @@ class LSSVC(Classifier):
     def _subproblems(self, sample: Sample) -> Sequence[Subproblem]:
         K, B, c = sample.K, sample.B, self._weight() * sample.weights
         targets, subproblems = self.code_book_[sample.y], []
-        whole = Remembered(K) if K.resident else K
+        whole = FactorizedGram(K) if K.resident else K
         for k, t in enumerate(targets.T):
             if not (np.any(c[t > 0] > 0) and np.any(c[t < 0] > 0)):
                 raise ValueError(

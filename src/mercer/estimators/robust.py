@@ -33,7 +33,7 @@ from mercer.reduced.solve import Reduced, Task, choose_map, problem_of, solve
 from mercer.smoothing.scale import SCALES, robust_scale
 from mercer.smoothing.weights import WEIGHTS, HuberWeights, WeightFunction
 from mercer.solvers import SOLVERS, Solver, minimize
-from mercer.solvers.reweighting import Reweighted, Reweighting, reweigh
+from mercer.solvers.reweighting import ReweightedSolution, Reweighting, reweigh
 
 __all__ = ["RobustLSSVR"]
 
@@ -206,7 +206,7 @@ class RobustLSSVR(Outputs):
 
     def _descend(
         self, risk: RegularizedRisk, weights: WeightFunction, start: Array | None = None
-    ) -> Reweighted:
+    ) -> ReweightedSolution:
         limit = MAX_STEPS if self.max_iter < 0 else max(self.max_iter, 1)
         return reweigh(
             risk.K,

@@ -18,7 +18,7 @@ from mercer.kernels.points import (
     take,
 )
 
-__all__ = ["Arranged", "DenseDictionary", "Dictionary", "KernelColumns"]
+__all__ = ["CombinedDictionary", "DenseDictionary", "Dictionary", "KernelColumns"]
 
 Indices = NDArray[np.intp]
 
@@ -157,7 +157,7 @@ class KernelColumns(Dictionary):
         return KernelColumns(self.kernel, take(self.X, rows), take(self.Z, index))
 
 
-class Arranged(Dictionary):
+class CombinedDictionary(Dictionary):
     r"""Combinations of the rows of another dictionary, and a few more columns: :math:`(SG, E)`.
 
     Samples that occur twice, samples that no function reaches and linear functionals of functions
@@ -173,7 +173,7 @@ class Arranged(Dictionary):
     Examples
     --------
     >>> G = DenseDictionary(np.array([[1.0], [2.0]]))
-    >>> Arranged(G, np.array([[1.0, -1.0]]), np.array([[5.0]])).columns(np.array([0, 1]))
+    >>> CombinedDictionary(G, np.array([[1.0, -1.0]]), np.array([[5.0]])).columns(np.array([0, 1]))
     array([[-1.,  5.]])
     """
 
@@ -201,12 +201,12 @@ class Arranged(Dictionary):
         out[~own] = self.E[:, index[~own] - m].T @ u
         return out
 
-    def take(self, rows: Indices, index: Indices) -> Arranged:
+    def take(self, rows: Indices, index: Indices) -> CombinedDictionary:
         S, m = self.S[rows], self.below.shape[1]
         used = np.flatnonzero(np.asarray(abs(S).sum(axis=0)).ravel())
         below = self.below.take(used, index[index < m])
         # Columns of E come last, wherever they were asked for.
-        return Arranged(below, S[:, used], self.E[rows][:, index[index >= m] - m])
+        return CombinedDictionary(below, S[:, used], self.E[rows][:, index[index >= m] - m])
 
     @property
     def essential(self) -> Indices:

@@ -13,7 +13,7 @@ from mercer.gram.tiled import Tiled
 from mercer.kernels.points import Array
 
 
-class Held(Tiled):
+class LazyGram(Tiled):
     """A Gram matrix that is small enough to be kept, but computed only if it is needed.
 
     A solver that touches few rows never pays for the others; one that factorizes asks for
@@ -28,7 +28,7 @@ class Held(Tiled):
     --------
     >>> import numpy as np
     >>> from mercer.kernels import Linear
-    >>> gram = Held(Linear(), np.array([[1.0], [2.0]]))
+    >>> gram = LazyGram(Linear(), np.array([[1.0], [2.0]]))
     >>> before = gram.in_memory
     >>> gram.dense()
     array([[1., 2.],

@@ -23,12 +23,12 @@ class Products(NamedTuple):
     error: Array
 
 
-class Lasting:
+class SolverCache:
     """Rows of a kernel matrix and a product with it that outlast a solver.
 
     Examples
     --------
-    >>> lasting, a = Lasting(), np.array([1.0, -1.0])
+    >>> lasting, a = SolverCache(), np.array([1.0, -1.0])
     >>> lasting.leave(Products(a, np.array([3.0, 2.0]), np.array([0.0, 0.1])))
     >>> lasting.products(2.0 * a).Ka
     array([6., 4.])

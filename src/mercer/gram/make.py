@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
-from mercer.gram.held import Held
+from mercer.gram.held import LazyGram
 from mercer.gram.precomputed import Precomputed
 from mercer.gram.shared import shared as shared_matrices
 from mercer.gram.sparse import Sparse
@@ -57,7 +57,7 @@ def make(
     >>> type(make(Gaussian(), np.ones((100, 2)))).__name__
     'Dense'
     >>> type(make(Gaussian(), np.ones((1000, 2)))).__name__
-    'Held'
+    'LazyGram'
     >>> type(make(Gaussian(), np.ones((100, 2)), cache_bytes=1000)).__name__
     'Tiled'
     >>> type(make(BSpline(0.01), np.linspace(0, 1, 1000)[:, None])).__name__
@@ -73,14 +73,14 @@ def make(
     small = size <= min(SMALL_BYTES, cache_bytes)
     # A kernel matrix of few columns is solved by them, if anyone has a use for it at all.
     if small and kind == "auto" and count(X) > FEW_ROWS and kernel.root(X) is not None:
-        return Held(kernel, X)
+        return LazyGram(kernel, X)
     if kind == "dense" or (kind == "auto" and small):
         if shared:
             return Dense(shared_matrices.matrix(kernel, X, kernel.symmetric))
         return Dense.from_kernel(kernel, X)
     if kind == "sparse" or (kind == "auto" and worthwhile(kernel, X) is not None):
         return Sparse.from_kernel(kernel, X)
-    form = Held if kind == "auto" and size <= cache_bytes else Tiled
+    form = LazyGram if kind == "auto" and size <= cache_bytes else Tiled
     made = form(kernel, X, max_bytes=max(2**20, min(2**26, cache_bytes)))
     made.shares = shared
     return made

@@ -15,7 +15,7 @@ from mercer._threads import map_blocks
 from mercer.gram.base import Gram
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
 
-__all__ = ["Deflated", "PivotedCholesky", "pivoted_cholesky"]
+__all__ = ["DeflatedMatrix", "PivotedCholesky", "pivoted_cholesky"]
 
 EPS = float(np.finfo(np.float64).eps)
 # Rows drawn together, and rows of the factor that are brought to float64 together.
@@ -35,7 +35,7 @@ class PivotedCholesky(NamedTuple):
     """In the order in which they were taken."""
 
 
-class Deflated:
+class DeflatedMatrix:
     """Read rows and diagonal of ``(1 - UU')K(1 - UU') = K - UV' - VU'``, at one product with K.
 
     For a factor in single precision, rows and product are in single precision too.
@@ -140,7 +140,7 @@ def pivoted_cholesky(
     """
     if isinstance(K, np.ndarray):
         return _complete(K, len(K) * EPS if tol is None else tol)
-    M = Deflated(K, U, np.float64 if pivoting == "largest" else dtype)
+    M = DeflatedMatrix(K, U, np.float64 if pivoting == "largest" else dtype)
     if tol is not None:
         M.floor = tol * float(np.max(M.diagonal, initial=0.0))
     rank = M.columns(len(M.diagonal) if rank is None else rank)
@@ -157,7 +157,7 @@ def _complete(K: Array, tol: float) -> PivotedCholesky:
     return PivotedCholesky(L, (order[:rank] - 1).astype(np.intp))
 
 
-def _largest(M: Deflated, rank: int, first: NDArray[np.intp] | None) -> PivotedCholesky:
+def _largest(M: DeflatedMatrix, rank: int, first: NDArray[np.intp] | None) -> PivotedCholesky:
     rest = M.diagonal
     rows = np.empty((rank, len(rest)))
     pivots: list[int] = []
@@ -175,7 +175,7 @@ def _largest(M: Deflated, rank: int, first: NDArray[np.intp] | None) -> PivotedC
 
 
 def _random(
-    M: Deflated,
+    M: DeflatedMatrix,
     rank: int,
     first: NDArray[np.intp] | None,
     random_state: int,

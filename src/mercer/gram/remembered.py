@@ -12,7 +12,7 @@ from mercer.kernels.points import Array
 from mercer.kernels.roundoff import Roundoff
 
 
-class Remembered(Gram):
+class FactorizedGram(Gram):
     """A Gram that is factorized once for one shift, however many ask.
 
     Parameters
@@ -23,7 +23,7 @@ class Remembered(Gram):
     Examples
     --------
     >>> from mercer.gram import Dense
-    >>> gram = Remembered(Dense(np.eye(2)))
+    >>> gram = FactorizedGram(Dense(np.eye(2)))
     >>> gram.shifted(np.ones(2)) is gram.shifted(np.ones(2))
     True
     """

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mercer._threads import map_blocks, usable_cores
 from mercer._typing import DType, PointsLike
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
-from mercer.gram.lasting import Lasting
+from mercer.gram.lasting import SolverCache
 from mercer.gram.shared import shared
 from mercer.kernels.base import Evaluator, Kernel, into
 from mercer.kernels.kept_rows import KeptRows
@@ -61,7 +61,7 @@ class Tiled(Gram):
     # Whether matrices of few points may be those that others have computed, and what solvers of
     # this matrix leave to each other.
     shares = False
-    lasting: Lasting | None = None
+    lasting: SolverCache | None = None
 
     def __init__(self, kernel: Kernel, X: Data, max_bytes: int = 2**26) -> None:
         if kernel.precomputed:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from mercer._typing import AnyArray, Array, PointsLike, TargetsLike
-from mercer.gram.remembered import Remembered
+from mercer.gram.remembered import FactorizedGram
 from mercer.gram.whitened import whiten
 from mercer.losses.base import Loss
 from mercer.machines.expansion import store_nonzero
@@ -81,7 +81,7 @@ class Outputs(Regression):
         if self._n_outputs is None:
             return [Subproblem("", RegularizedRisk(loss, K, targets, c, B))]
         if K.resident:
-            K = Remembered(K)
+            K = FactorizedGram(K)
         return [
             Subproblem(f"output {k}", RegularizedRisk(loss, K, target, share * c, B))
             for k, (target, share) in enumerate(zip((targets @ turn).T, shares, strict=True))

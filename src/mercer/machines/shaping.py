@@ -30,7 +30,7 @@ from mercer.machines.callbacks import TaskContext
 from mercer.machines.kernel_kinds import compares_objects, is_precomputed
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem, Subproblem
-from mercer.problems.constrained import SampleLosses, Shaped
+from mercer.problems.constrained import ConstrainedRisk, SampleLosses
 from mercer.problems.proof import Curve, bounds_on_lines
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.nystrom import Nystrom
@@ -40,7 +40,7 @@ from mercer.regularizers.knowledge import Periodic, as_constraints
 from mercer.regularizers.shape import Shape
 from mercer.solvers import SMO, InteriorPoint, Solver
 from mercer.solvers.auto import too_late
-from mercer.solvers.constraint_generation import Satisfied, satisfy
+from mercer.solvers.constraint_generation import ConstrainedSolution, satisfy
 
 __all__ = ["Knowledge", "ShapeCertificate", "ShapedMachine"]
 
@@ -141,7 +141,7 @@ class ShapeCertificate:
 class Known(NamedTuple):
     """The problem of a sample under constraints on its function."""
 
-    problem: Shaped
+    problem: ConstrainedRisk
     known: list[Constraint]
     domain: Domain
     phi: Any
@@ -241,7 +241,7 @@ class ShapedMachine(KernelMachine):
         domain = Domain(X, grid, self.lines, self.random_state)
         phi = self._few_functions(X, sample.weights)
         features = None if phi is None else (lambda Z: np.asarray(phi.features(phi.raw(Z))))
-        problem = Shaped(
+        problem = ConstrainedRisk(
             self._data_term(sample),
             sample.K if features is None else LowRank(features(X)),
             X,
@@ -282,7 +282,7 @@ class ShapedMachine(KernelMachine):
         pool = Pool(len(X), keys, X[order], None, s[order], order.astype(np.int64), len(X))
         return how.settle(self.kernel_, pool, self._weight())
 
-    def _shape_solver(self, problem: Shaped) -> Solver:
+    def _shape_solver(self, problem: ConstrainedRisk) -> Solver:
         if isinstance(self.solver, Solver):
             return self.solver
         if self.solver != "auto":
@@ -296,7 +296,7 @@ class ShapedMachine(KernelMachine):
             solver = SMO(tol=0.1 * self.tol, max_time=self.max_time, cache_bytes=room)
         return solver if self.max_iter < 0 else solver.set_params(max_iter=self.max_iter)
 
-    def _satisfied(self, subproblems: Known) -> tuple[Satisfied, ShapeCertificate]:
+    def _satisfied(self, subproblems: Known) -> tuple[ConstrainedSolution, ShapeCertificate]:
         """Solve the problem, and move its walls until proofs hold if that is asked for."""
         problem, known, domain = subproblems.problem, subproblems.known, subproblems.domain
 
@@ -317,7 +317,7 @@ class ShapedMachine(KernelMachine):
             left = f", violation {excess:.2e} elsewhere" if excess > 0 else ""
             say(self, f"round {number}: {taken} rows of knowledge{left}")
 
-        def satisfied(start: Satisfied | None) -> Satisfied:
+        def satisfied(start: ConstrainedSolution | None) -> ConstrainedSolution:
             return satisfy(
                 problem,
                 self._shape_solver(problem),
@@ -378,8 +378,8 @@ class ShapedMachine(KernelMachine):
 
     def _account(
         self,
-        problem: Shaped,
-        found: Satisfied,
+        problem: ConstrainedRisk,
+        found: ConstrainedSolution,
         k: int,
         constraint: Constraint,
         proof: tuple[float, str, bool],
@@ -401,7 +401,11 @@ class ShapedMachine(KernelMachine):
         )
 
     def _proofs(
-        self, problem: Shaped, found: Satisfied, known: list[Constraint], domain: Domain
+        self,
+        problem: ConstrainedRisk,
+        found: ConstrainedSolution,
+        known: list[Constraint],
+        domain: Domain,
     ) -> list[tuple[float, str, bool]]:
         """Return, for every piece of knowledge, what is proved of it, in numbers and words."""
         a, b = found.solution.a, found.solution.b
@@ -453,7 +457,9 @@ class ShapedMachine(KernelMachine):
         return float(worst), words, whole
 
     @staticmethod
-    def _points_of(problem: Shaped, phi: Any, found: Satisfied) -> tuple[Array, Array]:
+    def _points_of(
+        problem: ConstrainedRisk, phi: Any, found: ConstrainedSolution
+    ) -> tuple[Array, Array]:
         """Return the points of the expansion and their coefficients."""
         alpha, beta = problem.expansion(found.solution.a)
         if phi is None:

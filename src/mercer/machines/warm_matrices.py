@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer._typing import PointsLike
 from mercer.gram.base import Gram
-from mercer.gram.lasting import Lasting
+from mercer.gram.lasting import SolverCache
 from mercer.gram.shared import key
 from mercer.gram.tiled import Tiled
 from mercer.kernels.base import Kernel
@@ -58,7 +58,7 @@ def to_last(gram: Gram, cache_bytes: int) -> None:
         Memory granted to kernel values.
     """
     if isinstance(gram, Tiled) and type(gram.X) is np.ndarray and gram.X.nbytes <= cache_bytes:
-        gram.X, gram.lasting = gram.X.copy(), Lasting()
+        gram.X, gram.lasting = gram.X.copy(), SolverCache()
 
 
 def keep_matrix(machine: Machine, gram: Any, cache_bytes: int) -> None:

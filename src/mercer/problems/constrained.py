@@ -39,7 +39,7 @@ from mercer.losses.stacked import stack
 from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.constraints import Rows, join_rows
 
-__all__ = ["Between", "SampleLosses", "Shaped", "chebychev"]
+__all__ = ["Between", "ConstrainedRisk", "SampleLosses", "chebychev"]
 
 # Bytes of kernel values between new points and the sample that are held at once.
 BLOCK_BYTES = 2**26
@@ -149,7 +149,7 @@ def chebychev(lower: Array, upper: Array, mu: float, B: Array) -> SampleLosses:
     )
 
 
-class Shaped:
+class ConstrainedRisk:
     """The problem of a sample and of the pieces of knowledge that were found to matter so far.
 
     Parameters

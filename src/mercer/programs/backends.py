@@ -25,11 +25,11 @@ from mercer.programs.cones import (
 )
 from mercer.solvers.status import Status
 
-__all__ = ["Canonical", "Raw", "clarabel", "highs"]
+__all__ = ["BackendAnswer", "CanonicalForm", "clarabel", "highs"]
 
 
 @dataclass(frozen=True)
-class Canonical:
+class CanonicalForm:
     """Matrices of a program: cost ``P, q``, rows ``A, b``, and the cones of consecutive rows."""
 
     P: LinearMap
@@ -46,7 +46,7 @@ class Canonical:
 
 
 @dataclass(frozen=True)
-class Raw:
+class BackendAnswer:
     """The raw answer of a backend."""
 
     x: Array
@@ -59,8 +59,8 @@ class Raw:
 
 
 def clarabel(
-    form: Canonical, tol: float, max_iter: int, max_time: float | None, method: str
-) -> Raw:
+    form: CanonicalForm, tol: float, max_iter: int, max_time: float | None, method: str
+) -> BackendAnswer:
     """Solve a program with cones by an interior-point method."""
     settings = engine.DefaultSettings()
     settings.verbose = False
@@ -101,7 +101,7 @@ def clarabel(
         "MaxTime": Status.MAX_TIME,
         "CallbackTerminated": Status.MAX_TIME,
     }
-    return Raw(
+    return BackendAnswer(
         np.asarray(found.x),
         np.asarray(found.z),
         status.get(name, Status.STALLED),
@@ -129,7 +129,9 @@ def _engine_cone(cone: Cone, size: int) -> Any:
     raise TypeError(f"no cone of the solver for {cone!r}")
 
 
-def highs(form: Canonical, tol: float, max_iter: int, max_time: float | None, method: str) -> Raw:
+def highs(
+    form: CanonicalForm, tol: float, max_iter: int, max_time: float | None, method: str
+) -> BackendAnswer:
     """Solve a linear program, by the simplex method or an interior point with crossover."""
     equality = np.concatenate(
         [np.zeros(0, dtype=bool)]
@@ -157,9 +159,11 @@ def highs(form: Canonical, tol: float, max_iter: int, max_time: float | None, me
     verdict = {2: "infeasible", 3: "unbounded"}.get(int(found.status), "")
     if verdict or found.x is None:
         nothing = np.zeros(0)
-        return Raw(nothing, nothing, Status.STALLED, verdict or "nothing", 0, "highs", times)
+        return BackendAnswer(
+            nothing, nothing, Status.STALLED, verdict or "nothing", 0, "highs", times
+        )
     z = np.zeros(len(form.b))
     z[~equality] = -found.ineqlin.marginals
     z[equality] = -found.eqlin.marginals
     status = Status.CONVERGED if found.status == 0 else Status.MAX_ITER
-    return Raw(np.asarray(found.x), z, status, "", int(found.nit), "highs", times)
+    return BackendAnswer(np.asarray(found.x), z, status, "", int(found.nit), "highs", times)

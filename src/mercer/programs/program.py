@@ -272,7 +272,7 @@ class Program:
 
     # Solving --------------------------------------------------------------------------------------
 
-    def canonical(self) -> backends.Canonical:
+    def canonical(self) -> backends.CanonicalForm:
         """Return the program as matrices, rows in the order in which they were asked for."""
         P = sp.csc_array((self._n, self._n))
         for block, R in self._squares:
@@ -282,7 +282,7 @@ class Program:
             q[block.slice] += cost
         A = _sum([(M, row, block.start) for row, M, block in self._rows], (self._m, self._n))
         b = np.concatenate([np.zeros(0), *self._right])
-        return backends.Canonical(sp.csc_array(P), q, A, b, tuple(self._cones))
+        return backends.CanonicalForm(sp.csc_array(P), q, A, b, tuple(self._cones))
 
     def solve(
         self,
@@ -334,7 +334,7 @@ class Program:
         return _certified(form, answer, tol)
 
 
-def _certified(form: backends.Canonical, answer: backends.Raw, tol: float) -> Optimum:
+def _certified(form: backends.CanonicalForm, answer: backends.BackendAnswer, tol: float) -> Optimum:
     """Measure objective, bound, gap and residuals of an answer, whoever gave it."""
     x, z = answer.x, answer.z
     Px, Ax = form.P @ x, form.A @ x

@@ -30,7 +30,7 @@ from mercer.programs.program_losses import add_losses
 from mercer.solvers.solution import Solution
 from mercer.solvers.status import Status
 
-__all__ = ["Constrained", "Part", "Variation", "VariationProblem"]
+__all__ = ["ConstrainedVariation", "Part", "Variation", "VariationProblem"]
 
 Index = NDArray[np.intp]
 
@@ -120,7 +120,7 @@ class Variation:
 
 
 @dataclass(frozen=True, eq=False)
-class Constrained:
+class ConstrainedVariation:
     r"""A solution at given variation and error, and the penalties that lead to the same.
 
     Parameters
@@ -349,7 +349,9 @@ class VariationProblem:
         sums = np.bincount(part.index[part.observed], a[part.observed], m)
         return min(-program.solve(1e-7).objective, float(np.abs(sums).sum())) / factor
 
-    def constrained(self, variation: float, error: float, *, tol: float = 1e-8) -> Constrained:
+    def constrained(
+        self, variation: float, error: float, *, tol: float = 1e-8
+    ) -> ConstrainedVariation:
         r"""Return the smoothest components of at most so much variation and error.
 
         .. math:: \min \tfrac12 \sum_p |w_p|^2, \qquad
@@ -399,7 +401,7 @@ class VariationProblem:
         C = float(abs(found.multiplier(near)[0])) / max(radius, 1e-300)
         parts, b, f = self._read(found[z])
         solution = found.solution(C * (self.y - f), b, f)
-        return Constrained(Variation(parts, b, self.sizes(parts), solution, every), mu, C)
+        return ConstrainedVariation(Variation(parts, b, self.sizes(parts), solution, every), mu, C)
 
     # The program ----------------------------------------------------------------------------------
 

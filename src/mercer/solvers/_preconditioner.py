@@ -19,7 +19,7 @@ from mercer._threads import map_blocks
 from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.factor import Indefinite, Solve, cholesky
-from mercer.gram.pivoted import Deflated
+from mercer.gram.pivoted import DeflatedMatrix
 from mercer.kernels.points import BLOCK_BYTES, row_slices
 
 __all__ = [
@@ -274,7 +274,7 @@ def nystrom(K: Gram, rank: int, U: Array | None = None, random_state: int = 0) -
     array([[4., 2.],
            [2., 1.]])
     """
-    M = Deflated(K, U)
+    M = DeflatedMatrix(K, U)
     n = len(M.diagonal)
     W = np.random.default_rng(random_state).normal(size=(n, M.columns(rank)))
     W -= M.U @ (M.U.T @ W)

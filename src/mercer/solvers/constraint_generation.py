@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer._deadline import time_left
 from mercer._typing import Array
-from mercer.problems.constrained import Shaped
+from mercer.problems.constrained import ConstrainedRisk
 from mercer.regularizers.constraints import Rows
 from mercer.solvers.base import Solver
 from mercer.solvers.interior_point import InteriorPoint
@@ -21,7 +21,7 @@ from mercer.solvers.minimizing import minimize
 from mercer.solvers.solution import Solution
 from mercer.solvers.status import ConvergenceWarning, Status
 
-__all__ = ["Conflict", "Satisfied", "satisfy"]
+__all__ = ["Conflict", "ConstrainedSolution", "satisfy"]
 
 # A multiplier this close to the weight of its wall is held by it: the wall is not steep enough.
 HELD_WEIGHT_PART = 0.99
@@ -44,7 +44,7 @@ class Conflict(ValueError):  # noqa: N818
 
 
 @dataclass(frozen=True)
-class Satisfied:
+class ConstrainedSolution:
     """A solution in which all that is known holds.
 
     Parameters
@@ -72,7 +72,7 @@ class Satisfied:
 
 
 def satisfy(
-    problem: Shaped,
+    problem: ConstrainedRisk,
     solver: Solver,
     weight: float,
     *,
@@ -81,11 +81,11 @@ def satisfy(
     max_rounds: int = 100,
     name: Callable[[NDArray[np.intp]], str] = lambda rows: f"{len(rows)} rows",
     warning: type[Warning] = ConvergenceWarning,
-    start: Satisfied | None = None,
+    start: ConstrainedSolution | None = None,
     more: Callable[[int], Rows] | None = None,
     looks: int = 25,
     report: Callable[[int, int, float], object] | None = None,
-) -> Satisfied:
+) -> ConstrainedSolution:
     """Minimize a risk so that all that is known of its function holds up to a tolerance.
 
     The rows to begin with take part from the start; then, round by round, some of those that the
@@ -94,7 +94,7 @@ def satisfy(
 
     Parameters
     ----------
-    problem : Shaped
+    problem : ConstrainedRisk
         The sample and what is known.
     solver : Solver
         For the problem with the sample in it.
@@ -110,7 +110,7 @@ def satisfy(
         Words for rows that contradict each other.
     warning : type of Warning, default=ConvergenceWarning
         Category of the warning where a solver stops early.
-    start : Satisfied, optional
+    start : ConstrainedSolution, optional
         A solution of nearly the same problem, with the same rows.
     more : callable, optional
         Other rows to look at, number by number, once the known ones hold; those that are violated
@@ -123,7 +123,7 @@ def satisfy(
 
     Returns
     -------
-    Satisfied
+    ConstrainedSolution
 
     Raises
     ------
@@ -173,7 +173,7 @@ def satisfy(
     multipliers[problem.chosen] = last.a[len(problem.said.y) :]
     values = problem.values(last.a, last.b)
     times = {**last.times, "solve": time.perf_counter() - began}
-    return Satisfied(
+    return ConstrainedSolution(
         replace(last, times=times),
         multipliers,
         values,
@@ -199,7 +199,7 @@ def _affordable(n: int, seconds: float) -> int:
 
 
 def _steep_enough(
-    problem: Shaped,
+    problem: ConstrainedRisk,
     solver: Solver,
     weight: float,
     tol: float,
@@ -232,7 +232,7 @@ def _steep_enough(
 
 
 def _once(
-    problem: Shaped,
+    problem: ConstrainedRisk,
     solver: Solver,
     weight: float,
     tol: float,

@@ -19,7 +19,7 @@ from mercer.solvers.minimizing import minimize
 from mercer.solvers.solution import Solution, join
 from mercer.solvers.status import ConvergenceWarning, Status
 
-__all__ = ["Ordered", "order"]
+__all__ = ["NonCrossingSolution", "order"]
 
 # Walls begin at so many times the largest coefficient without them; multipliers are of that size.
 # They are raised by this factor while one of them is held, and the problem always has a solution.
@@ -33,7 +33,7 @@ MAX_ROUNDS = 30
 
 
 @dataclass(frozen=True, eq=False)
-class Ordered:
+class NonCrossingSolution:
     """Functions in their order."""
 
     a: Array
@@ -66,7 +66,7 @@ def order(
     *,
     tol: float = 1e-3,
     warning: type[Warning] = ConvergenceWarning,
-) -> Ordered:
+) -> NonCrossingSolution:
     r"""Make functions that were fitted one by one keep their order at all points.
 
     Differences take part from the round on in which they are violated, so that functions which do
@@ -145,7 +145,7 @@ def order(
         worst = _worst(F[asked])
         if not solution.converged:
             break  # further rounds would begin where floating point, or a limit, ended this one
-    return Ordered(a, b, solution, taken, first, worst)
+    return NonCrossingSolution(a, b, solution, taken, first, worst)
 
 
 def _worst(F: Array) -> float:

@@ -32,7 +32,7 @@ from mercer.solvers.base import Answer, Solver
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
 
-__all__ = ["Reweighted", "Reweighting", "reweigh"]
+__all__ = ["ReweightedSolution", "Reweighting", "reweigh"]
 
 EPS = float(np.finfo(np.float64).eps)
 # Residual losses that are concave in the square of the residual.
@@ -48,7 +48,7 @@ MAX_IDLE_MACHINES = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Reweighted:
+class ReweightedSolution:
     """One weighted least-squares machine of the sequence."""
 
     a: Array
@@ -80,13 +80,13 @@ def reweigh(
     y: Array,
     c: Array,
     weight: Callable[[Array], Array],
-    done: Callable[[Reweighted], bool],
+    done: Callable[[ReweightedSolution], bool],
     *,
     start: Array | None = None,
     damping: float = 0.0,
     tol: float = 1e-6,
     max_bytes: float = MAX_BYTES,
-) -> Reweighted:
+) -> ReweightedSolution:
     r"""Fit weighted least-squares machines until they want the weights that they have.
 
     .. math:: w \leftarrow \rho\, w + (1 - \rho)\, w(r)
@@ -127,7 +127,7 @@ def reweigh(
         a, b, Ka = systems.solve(c * w)
         r = y - Ka - B @ b
         n_iter += 1
-        fit = Reweighted(a, b, Ka, w, weight(r), r, n_iter)
+        fit = ReweightedSolution(a, b, Ka, w, weight(r), r, n_iter)
         if done(fit):
             return fit
         # Where the wanted weights hardly move, several steps towards them need one machine.
@@ -258,7 +258,7 @@ class Reweighting(Solver):
             slope = -loss.gradient(y, y - size)
             return np.where(tiny, 1.0, slope / np.where(tiny, 1.0, size))
 
-        def done(fit: Reweighted) -> bool:
+        def done(fit: ReweightedSolution) -> bool:
             nonlocal before, tried, answer, lowest, nearest, idle
             answer = Answer(fit.a, fit.b, fit.n_iter, fit.Ka)
             objective = 0.5 * float(fit.a @ fit.Ka) + risk.risk(y - fit.r)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mercer._threads import team
 from mercer._typing import Array
 from mercer.gram.base import Gram
-from mercer.gram.lasting import Lasting, Products
+from mercer.gram.lasting import Products, SolverCache
 from mercer.gram.row_store import MAX_WHOLE_ROWS, RowStore
 from mercer.kernels.roundoff import Roundoff
 from mercer.losses.base import DualTerms, QuadraticDualLoss
@@ -209,7 +209,7 @@ class SMO(Solver):
                     store, best, slow = self._store(state.K), np.inf, 0
                 tol = max(least, min(0.5 * tol, 0.5 * moved))
 
-    def _store(self, K: Gram, lasting: Lasting | None = None) -> RowStore:
+    def _store(self, K: Gram, lasting: SolverCache | None = None) -> RowStore:
         """Return a store for rows of ``K``, beside two squares of working sets."""
         max_bytes = self.cache_bytes - 2 * self._size(K) ** 2 * K.dtype.itemsize
         return RowStore(K, max_bytes) if lasting is None else lasting.rows(K, max_bytes)

@@ -14,7 +14,7 @@ from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval
 from mercer._typing import Array, Constraints, Function
 from mercer.estimators.linear_programming import label_signs
-from mercer.gram.dictionary import Arranged
+from mercer.gram.dictionary import CombinedDictionary
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
@@ -102,7 +102,7 @@ class NuSparseRegressor(SparseMachine, Regression):
         twice = sp.vstack([sp.eye_array(n)] * 2, format="csr")
         risk = SparseRisk(
             Pinball(wall),
-            Arranged(K, twice, np.where(wall > 0, 1.0, -1.0)[:, None]),
+            CombinedDictionary(K, twice, np.where(wall > 0, 1.0, -1.0)[:, None]),
             np.tile(y, 2),
             np.tile(c, 2),
             np.tile(B, (2, 1)),
@@ -114,10 +114,10 @@ class NuSparseRegressor(SparseMachine, Regression):
     def _collapse(self, risk: SparseRisk) -> float:
         # The width grows in cost with C, as what is unpenalized does, and is no function.
         G = risk.G
-        assert isinstance(G, Arranged)
+        assert isinstance(G, CombinedDictionary)
         rest = SparseRisk(
             risk.loss,
-            Arranged(G.below, G.S),
+            CombinedDictionary(G.below, G.S),
             risk.y,
             risk.c,
             np.column_stack([G.E, risk.B]),
