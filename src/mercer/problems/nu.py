@@ -33,6 +33,7 @@ __all__ = [
     "nu_regression_back",
     "one_class",
     "sides",
+    "two_walls",
 ]
 
 
@@ -186,16 +187,40 @@ def nu_regression(
     RegularizedRisk
         The problem over ``2 n`` samples; :func:`nu_regression_back` reads its solution.
     """
-    n = len(y)
-    c = _weights(c, n)
-    upper = np.repeat([1.0, 0.0], n)
+    c = _weights(c, len(y))
     half = 0.5 * nu * float(np.sum(c))
+    return two_walls(K, (y, y), (c, c), (half, half), B, one)
+
+
+def two_walls(
+    K: Gram,
+    ends: tuple[Array, Array],
+    c: tuple[Array, Array],
+    prices: tuple[float, float],
+    B: Array | None,
+    one: int | None,
+) -> RegularizedRisk:
+    """Write a tube as a risk over doubled samples: first the upper wall, then the lower one.
+
+    Parameters
+    ----------
+    K : Gram
+        Kernel matrix of the sample.
+    ends, c : pairs of ndarrays of shape (n,)
+        Lower and upper ends of targets; weights of what lies below and above the tube.
+    prices : pair of float
+        Costs of the distances of the lower and of the upper wall.
+    B, one
+        As in :func:`nu_regression`.
+    """
+    n, (down, up) = len(ends[0]), prices
+    upper = np.repeat([1.0, 0.0], n)
     return RegularizedRisk(
         Pinball(upper),
         Indexed(K, np.tile(np.arange(n), 2)),
-        np.tile(y, 2),
-        np.tile(c, 2),
-        *sides(upper > 0, half, half, np.tile(_columns(B, n), (2, 1)), one),
+        np.concatenate(ends),
+        np.concatenate(c[::-1]),
+        *sides(upper > 0, up, down, np.tile(_columns(B, n), (2, 1)), one),
     )
 
 

@@ -13,9 +13,7 @@ import numpy as np
 
 from mercer._typing import Array
 from mercer.gram.base import Gram
-from mercer.gram.indexed import Indexed
-from mercer.losses.regression import Pinball
-from mercer.problems.nu import nu_regression_back, sides
+from mercer.problems.nu import nu_regression_back, two_walls
 from mercer.problems.risk import RegularizedRisk
 
 __all__ = ["Walls", "tube", "tube_back"]
@@ -104,15 +102,8 @@ def tube(
             "walls of different prices shift the function; keep a constant unpenalized, or give "
             "one price."
         )
-    B = np.ones((n, 1)) if B is None else B
-    upper = np.repeat([1.0, 0.0], n)
-    return RegularizedRisk(
-        Pinball(upper),
-        Indexed(K, np.tile(np.arange(n), 2)),
-        np.concatenate([low, high]),
-        np.concatenate([np.broadcast_to(above, n), np.broadcast_to(below, n)]),
-        *sides(upper > 0, up, down, np.tile(B, (2, 1)), one),
-    )
+    outside = np.broadcast_to(below, n), np.broadcast_to(above, n)
+    return two_walls(K, (low, high), outside, (down, up), B, one)
 
 
 @dataclass(frozen=True, eq=False)
