@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from mercer import SVC, SVR, OneClassSVM
 from mercer.kernels import Gaussian
 from mercer.solvers import ConvergenceWarning, Status
-from mercer.solvers.auto import MAX_PAIR_STEPS, PAIR_STEPS_PER_ROW
+from mercer.solvers.auto import THRESHOLDS
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
@@ -19,7 +19,7 @@ def few_steps(machine, n):
     A step over 40 samples takes 0.2 us, a path of the interior point is cut after 100.
     """
     said = (
-        f"{MAX_PAIR_STEPS + PAIR_STEPS_PER_ROW * n} steps did not converge"
+        f"{THRESHOLDS.max_pair_steps + THRESHOLDS.pair_steps_per_row * n} steps did not converge"
         in machine.solution_.reason
     )
     return said and machine.solution_.n_iter <= 100

@@ -21,6 +21,7 @@ from mercer.regularizers import (
     Periodic,
     Positive,
 )
+from mercer.solvers.auto import Thresholds
 from mercer.solvers.constraint_generation import Conflict
 
 GRID = np.linspace(0, 3, 1001)[:, None]
@@ -207,7 +208,7 @@ def test_refusals(sample):
 def test_where_a_factor_takes_too_long_pairs_go_on(sample, monkeypatch):
     exact = machine([Increasing(0)], loss="huber", max_time=100.0).fit(*sample)
     # Factorizations of some seconds a multiplication.
-    monkeypatch.setattr("mercer.solvers.auto.FACTOR_FLOPS", 1.0)
+    monkeypatch.setattr("mercer.solvers.auto.THRESHOLDS", Thresholds(factor_flops=1.0))
     paired = machine([Increasing(0)], loss="huber", max_time=100.0).fit(*sample)
     assert (exact.solution_.solver, paired.solution_.solver) == ("InteriorPoint", "SMO")
     np.testing.assert_allclose(paired.predict(GRID), exact.predict(GRID), atol=1e-2)

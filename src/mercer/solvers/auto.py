@@ -22,41 +22,61 @@ from mercer.solvers.solution import Solution
 from mercer.solvers.status import Status
 from mercer.solvers.thin import ThinInteriorPoint
 
-__all__ = ["SOLVERS", "Auto", "by_factor", "decomposition", "too_late"]
+__all__ = ["SOLVERS", "THRESHOLDS", "Auto", "Thresholds", "by_factor", "decomposition", "too_late"]
 
-# Pair steps need a number of iterations that grows with weight times kernel value; beyond this the
-# few factorizations of the interior point are cheaper on samples where they are cheap at all.
-STIFF_WEIGHT = 1e5
-# Pair steps over so few samples are mostly over before a factorization has begun.
-MAX_PAIR_ROWS = 50
-# Pair steps after which the few factorizations of the interior point are cheaper than more of the
-# same: at 0.2 us (40 samples) to 1.5 us (2000) each they take about as long as the path does, so
-# that a problem on which pairs creep costs twice the better solver at most.
-MAX_PAIR_STEPS, PAIR_STEPS_PER_ROW = 50_000, 1_000
-# Conjugate gradients take about 10 sqrt(weight times kernel value) products with n^2 / 2 kernel
-# values of 0.35 ns and as much for their thin factor, a factorization n^3 / 3 multiplications at
-# 40 a ns: it takes less time up to 300 samples times that square root, this part of the largest
-# sample that is factorized in any case. On 8,000 rows of protein_casp it takes 4.7 s, conjugate
-# gradients 1.0, 1.8, 5.3 and 7.3 s for C = 10, 100, 1e3 and 1e4.
-FACTOR_BREAK_EVEN = 300 / 6000
-# Multiplications of a factorization a second. One that would take more than half of the time left,
-# and longer than a quarter of a second, leaves nothing at its end: conjugate gradients do.
-FACTOR_FLOPS, BRIEF_FACTOR_SECONDS = 4e10, 0.25
-# Conjugate gradients need more memory than decomposition, for a thin factor: so many times the
-# memory for kernel values, up to what a factorization may take, and whatever is granted beyond.
-CG_BYTES_RATIO = 20.0
-# A thin or banded factor of n m numbers takes n m^2 multiplications: so many take about a second.
-THIN_FACTOR_FLOPS = 1e10
-# Over a factor K = ZZ' the interior point takes ten to twenty steps of n d^2 multiplications and a
-# hundred passes over n numbers, about 10 ms for 500 rows whatever the weights are. Pair steps are
-# about as many as rows times the mean of weight times kernel value, over all rows each: they take
-# less while squared rows times that mean are few, up to so many rows; with nearly as many columns
-# as rows a factor saves nothing, and beyond so many multiplications a step sweeps over its rows
-# take less. For 100, 200, 500 and 1,000 rows with products of 1.9, 1.4, 4.6 and 6.0 millions pair
-# steps take 2.5, 5.6, 12 and 19 ms, the interior point 18, 9.3, 8.3 and 16 ms.
-EASY_PAIR_WORK, MAX_EASY_PAIR_ROWS, MAX_FACTOR_COLUMNS_PART, MAX_STEP_FLOPS = 2e6, 4000, 0.5, 2e9
-# Sweeps over a sparse factor, from so many rows on: below, a kernel matrix is quick.
-MIN_SWEEP_ROWS = 3000
+
+@dataclass(frozen=True)
+class Thresholds:
+    """From where on another solver takes less time, with the measurements that say so."""
+
+    # Pair steps need a number of iterations that grows with weight times kernel value; beyond
+    # this the few factorizations of the interior point are cheaper on samples where they are
+    # cheap at all.
+    stiff_weight: float = 1e5
+    # Pair steps over so few samples are mostly over before a factorization has begun.
+    max_pair_rows: int = 50
+    # Pair steps after which the few factorizations of the interior point are cheaper than
+    # more of the same: at 0.2 us (40 samples) to 1.5 us (2000) each they take about as long
+    # as the path does, so that a problem on which pairs creep costs twice the better solver
+    # at most.
+    max_pair_steps: int = 50_000
+    pair_steps_per_row: int = 1_000
+    # Conjugate gradients take about 10 sqrt(weight times kernel value) products with n^2 / 2
+    # kernel values of 0.35 ns and as much for their thin factor, a factorization n^3 / 3
+    # multiplications at 40 a ns: it takes less time up to 300 samples times that square root,
+    # this part of the largest sample that is factorized in any case. On 8,000 rows of
+    # protein_casp it takes 4.7 s, conjugate gradients 1.0, 1.8, 5.3 and 7.3 s for C = 10,
+    # 100, 1e3 and 1e4.
+    factor_break_even: float = 300 / 6000
+    # Multiplications of a factorization a second. One that would take more than half of the
+    # time left, and longer than a quarter of a second, leaves nothing at its end: conjugate
+    # gradients do.
+    factor_flops: float = 4e10
+    brief_factor_seconds: float = 0.25
+    # Conjugate gradients need more memory than decomposition, for a thin factor: so many
+    # times the memory for kernel values, up to what a factorization may take, and whatever is
+    # granted beyond.
+    cg_bytes_ratio: float = 20.0
+    # A thin or banded factor of n m numbers takes n m^2 multiplications: so many take about a
+    # second.
+    thin_factor_flops: float = 1e10
+    # Over a factor K = ZZ' the interior point takes ten to twenty steps of n d^2
+    # multiplications and a hundred passes over n numbers, about 10 ms for 500 rows whatever
+    # the weights are. Pair steps are about as many as rows times the mean of weight times
+    # kernel value, over all rows each: they take less while squared rows times that mean are
+    # few, up to so many rows; with nearly as many columns as rows a factor saves nothing, and
+    # beyond so many multiplications a step sweeps over its rows take less. For 100, 200, 500
+    # and 1,000 rows with products of 1.9, 1.4, 4.6 and 6.0 millions pair steps take 2.5, 5.6,
+    # 12 and 19 ms, the interior point 18, 9.3, 8.3 and 16 ms.
+    easy_pair_work: float = 2e6
+    max_easy_pair_rows: int = 4000
+    max_factor_columns_part: float = 0.5
+    max_step_flops: float = 2e9
+    # Sweeps over a sparse factor, from so many rows on: below, a kernel matrix is quick.
+    min_sweep_rows: int = 3000
+
+
+THRESHOLDS = Thresholds()
 
 
 @dataclass(eq=False)
@@ -116,14 +136,14 @@ class Auto(Solver):
             "max_iter": self.max_iter,
             "max_time": self.max_time,
         }
-        room = 8.0 * min(self.max_dense**2, np.sqrt(THIN_FACTOR_FLOPS * risk.n))
+        room = 8.0 * min(self.max_dense**2, np.sqrt(THRESHOLDS.thin_factor_flops * risk.n))
         fits = risk.n <= self.max_dense or risk.K.factor_bytes <= room
-        memory = max(min(CG_BYTES_RATIO * self.cache_bytes, MAX_BYTES), self.cache_bytes)
+        memory = max(min(THRESHOLDS.cg_bytes_ratio * self.cache_bytes, MAX_BYTES), self.cache_bytes)
         direct = Direct(**budget)
         iterative = ConjugateGradient(**budget, max_bytes=memory)
         newton = Newton(**budget, max_bytes=room) if risk.K.sparse else Newton(**budget)
         if iterative.accepts(risk):
-            even = FACTOR_BREAK_EVEN * self.max_dense * np.sqrt(_stiffness(risk))
+            even = THRESHOLDS.factor_break_even * self.max_dense * np.sqrt(_stiffness(risk))
             slow = not risk.K.sparse and risk.n <= even
             if late := _slow(risk.K.factor_bytes / 8.0, risk.n, self._left()):
                 fits = slow = False
@@ -144,11 +164,14 @@ class Auto(Solver):
         takes = smo.accepts(risk)
         if newton.accepts(risk) and (fits or risk.K.sparse or not takes):
             return newton, f"smooth loss, {risk.n} samples: Newton's method"
-        stiff = MAX_PAIR_ROWS < risk.n <= self.max_stiff and _stiffness(risk) > STIFF_WEIGHT
+        stiff = (
+            THRESHOLDS.max_pair_rows < risk.n <= self.max_stiff
+            and _stiffness(risk) > THRESHOLDS.stiff_weight
+        )
         if takes and not stiff:
             # Feasible it is, or decomposition would not take it.
             if risk.n <= self.max_stiff and not lacking(risk.K.origin()[0], MAX_BYTES):
-                enough = MAX_PAIR_STEPS + PAIR_STEPS_PER_ROW * risk.n
+                enough = THRESHOLDS.max_pair_steps + THRESHOLDS.pair_steps_per_row * risk.n
                 smo.max_iter = enough if self.max_iter < 0 else min(enough, self.max_iter)
             return smo, decomposition(risk.n, self.cache_bytes)
         kind = f"weights up to {np.max(risk.c):.0e}" if takes else "general loss"
@@ -199,13 +222,16 @@ def by_factor(risk: RegularizedRisk, auto: Auto) -> tuple[Solver, str] | None:
         return None
     (n, d), sparse = Z.shape, hasattr(Z, "nnz")
     limits = auto.max_iter, auto.max_time
-    few = d <= MAX_FACTOR_COLUMNS_PART * n and n * (d + risk.q) ** 2 <= MAX_STEP_FLOPS
+    few = (
+        d <= THRESHOLDS.max_factor_columns_part * n
+        and n * (d + risk.q) ** 2 <= THRESHOLDS.max_step_flops
+    )
     stiff = float(n) ** 2 * float(np.mean(risk.c * risk.K.diag()))
-    if few and (stiff > EASY_PAIR_WORK or n > MAX_EASY_PAIR_ROWS):
+    if few and (stiff > THRESHOLDS.easy_pair_work or n > THRESHOLDS.max_easy_pair_rows):
         thin = ThinInteriorPoint(auto.tol, 100 if auto.max_iter < 0 else limits[0], limits[1])
         if thin.accepts(risk):
             return thin, f"K = ZZ' with {d} columns, {n} samples: an interior point over columns"
-    if sparse and n > MIN_SWEEP_ROWS:
+    if sparse and n > THRESHOLDS.min_sweep_rows:
         descent = CoordinateDescent(auto.tol, *limits)
         if descent.accepts(risk):
             kind = f"{Z.nnz / n:.0f} entries a row"
@@ -236,7 +262,8 @@ def too_late(n: int) -> bool:
 def _slow(numbers: float, n: int, left: float) -> bool:
     """Answer whether a factorization takes too long, of n m numbers n m^2 / 3 multiplications."""
     return bool(
-        numbers**2 / (3.0 * max(n, 1) * FACTOR_FLOPS) > max(0.5 * left, BRIEF_FACTOR_SECONDS)
+        numbers**2 / (3.0 * max(n, 1) * THRESHOLDS.factor_flops)
+        > max(0.5 * left, THRESHOLDS.brief_factor_seconds)
     )
 
 

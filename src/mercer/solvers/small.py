@@ -27,14 +27,7 @@ from mercer.gram.row_store import MAX_WHOLE_ROWS
 from mercer.losses.base import DualTerms, Loss, QuadraticDualLoss
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers._pairs import pack
-from mercer.solvers.auto import (
-    MAX_PAIR_ROWS,
-    MAX_PAIR_STEPS,
-    STIFF_WEIGHT,
-    Auto,
-    by_factor,
-    decomposition,
-)
+from mercer.solvers.auto import THRESHOLDS, Auto, by_factor, decomposition
 from mercer.solvers.base import Solver
 from mercer.solvers.certify import MAX_TIGHTENINGS, SUPPORT_THRESHOLD, sharper
 from mercer.solvers.monitor import Progress
@@ -52,7 +45,7 @@ __all__ = ["RiskBatch", "SolutionBatch", "minimize_batch", "minimize_small"]
 # where time is limited.
 MAX_CHUNK_WORK, MAX_LIMITED_CHUNK_WORK = 5e9, 1e8
 # Pair steps after which a problem is no longer quick; Auto would ask for no fewer.
-MAX_STEPS = MAX_PAIR_STEPS
+MAX_STEPS = THRESHOLDS.max_pair_steps
 # Points up to which a whole kernel matrix takes less time than the rows that one problem needs.
 MAX_SINGLE_ROWS = 1024
 # Part of the memory granted for kernel rows that the kernel matrix of all samples may take.
@@ -337,8 +330,11 @@ def _limits(parts: RiskBatch, solver: Solver) -> _Limits | None:
     if isinstance(solver, Auto):
         if parts.loss.smooth:
             return None
-        if parts.largest > MAX_PAIR_ROWS and (stiff := parts.stiff(STIFF_WEIGHT)) is not None:
-            taken = ~((sizes > MAX_PAIR_ROWS) & (sizes <= solver.max_stiff) & stiff)
+        if (
+            parts.largest > THRESHOLDS.max_pair_rows
+            and (stiff := parts.stiff(THRESHOLDS.stiff_weight)) is not None
+        ):
+            taken = ~((sizes > THRESHOLDS.max_pair_rows) & (sizes <= solver.max_stiff) & stiff)
         reason = decomposition("{n}", solver.cache_bytes)
     elif not isinstance(solver, SMO):
         return None
