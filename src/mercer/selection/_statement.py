@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ class Statement:
     @property
     def p(self) -> int:
         """The number of features; 0 of points that are not rows of a table."""
-        shape = getattr(self.X, "shape", ())
+        shape: Any = getattr(self.X, "shape", ())
         return int(shape[1]) if len(shape) == 2 else 0
 
     def of(self, rows: NDArray[np.intp]) -> Statement:

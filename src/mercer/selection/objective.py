@@ -522,8 +522,8 @@ class Objective(Search):
         end, score = answer.x * scale, first + float(answer.fun)
         if not score < first:
             return theta, first, answer.nfev - 1, None
-        inverse = answer.hess_inv.todense() * np.outer(scale, scale)
-        return end, score, answer.nfev - 1, np.asarray(inverse)
+        learned: Any = answer.hess_inv
+        return end, score, answer.nfev - 1, learned.todense() * np.outer(scale, scale)
 
     def compared(self, value: float) -> float:
         return super().compared(value) if self.criterion.positive and value > 0 else value
