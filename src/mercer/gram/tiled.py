@@ -260,15 +260,13 @@ class Tiled(Gram):
 
     def _groups(self, v: Array) -> int:
         """Return the number of groups with sums of their own, so that these take little memory."""
-        return int(
-            np.clip(min(self.max_bytes, SUMS_BYTES) // max(1, 2 * v.nbytes), 1, MAX_ROW_GROUPS)
-        )
+        groups = min(self.max_bytes, SUMS_BYTES) // max(1, 2 * v.nbytes)
+        return int(np.clip(groups, 1, MAX_ROW_GROUPS))
 
     def _side(self, threads: bool) -> int:
         """Return the side of a tile so that the tiles of all cores fit where one would."""
-        return max(
-            1, min(MAX_TILE_SIDE, int(self._tile / np.sqrt(usable_cores() if threads else 1)))
-        )
+        side = int(self._tile / np.sqrt(usable_cores() if threads else 1))
+        return max(1, min(MAX_TILE_SIDE, side))
 
     def _mirrored(self, v: Array, threads: bool) -> Array:
         """Return ``K v``; every tile below the diagonal is used twice, once for its mirror image.

@@ -382,10 +382,8 @@ class _Check:
 
 def _jumps(loss: Custom, y: float) -> tuple[Array, Array, Array]:
     """Return where the slope jumps, or rises steeper than any curvature would, from and to what."""
-    target, z = (
-        (np.full_like(TESTED_ARGUMENTS, y),) if loss.of == "both" else (),
-        TESTED_ARGUMENTS * loss.unit,
-    )
+    target = (np.full_like(TESTED_ARGUMENTS, y),) if loss.of == "both" else ()
+    z = TESTED_ARGUMENTS * loss.unit
     slope = loss._slope(*target, z)
     typical = (slope[-1] - slope[0]) / (z[-1] - z[0])
     # A slope like |r|^(1/2) would be 1e5 times steeper than usual in intervals of 1e-11 units; of

@@ -102,11 +102,8 @@ class NumericLoss(Loss):
         if not np.any(middle):
             return place
         # Where nothing is lost: the middle of a tube, or its only end.
-        first, centre, far = (
-            self._edge(y, v, strict=False),
-            self._centre(y),
-            INFINITE_DISTANCE * self._unit(),
-        )
+        first, centre = self._edge(y, v, strict=False), self._centre(y)
+        far = INFINITE_DISTANCE * self._unit()
         open_low, open_high = first <= centre - far, place >= centre + far
         rest = np.where(open_low, place, np.where(open_high, first, 0.5 * (first + place)))
         return np.where(middle, rest, place)

@@ -64,11 +64,8 @@ class LinearMaster:
         n = len(self.risk.y)
         if n <= MAX_WHOLE_SAMPLES:
             return restricted_program(self.risk, GJ, J, np.ones(n, dtype=bool), np.zeros(n))
-        near = (
-            self._guess(GJ, J)
-            if not len(self.f)
-            else self._near(self.f, 3 * len(J) + MIN_SEEN_SAMPLES)
-        )
+        many = 3 * len(J) + MIN_SEEN_SAMPLES
+        near = self._near(self.f, many) if len(self.f) else self._guess(GJ, J)
         u = self._slope(self.f)
         while True:
             found = restricted_program(self.risk, GJ, J, near, np.where(near, 0.0, u), self.wall)

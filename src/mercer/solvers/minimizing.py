@@ -259,10 +259,8 @@ def _tighten(
     A violation of tol leaves a gap of up to tol times the sum of the weights c, which is much
     where an objective is small beside them: separable classes with a large C, small targets.
     """
-    tol, most = (
-        chosen.tol,
-        MAX_EXTRA_ITERATIONS_RATIO * solution.n_iter + int(MAX_EXTRA_NUMBERS / risk.n),
-    )
+    most = MAX_EXTRA_ITERATIONS_RATIO * solution.n_iter + int(MAX_EXTRA_NUMBERS / risk.n)
+    tol = chosen.tol
     for _ in range(MAX_TIGHTENINGS):
         if solution.status is not Status.LOOSE or monitor.status is not None:
             break

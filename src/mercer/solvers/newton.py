@@ -191,12 +191,8 @@ class _Direction:
         if min(K.factor_bytes, 8.0 * size**2) > max_bytes:
             return self._iterated(e, g, curvature, np.inf)
         limit = size**3 / (6.0 * FACTOR_SPEED_RATIO * self.risk.n**2)
-        if (
-            self.slow
-            or limit < MIN_PRECONDITIONED_ITERATIONS
-            or not K.resident
-            or K.factor_bytes < 8.0 * size**2
-        ):
+        cheap = not K.resident or K.factor_bytes < 8.0 * size**2
+        if self.slow or cheap or limit < MIN_PRECONDITIONED_ITERATIONS:
             return factorized(K, e, U, max_bytes)
 
         def either(r: Array, d: Array) -> tuple[Array, Array]:
@@ -286,9 +282,7 @@ class _Line:
             slope = self.slope(t)
             if abs(slope) <= fine and self.value(t) <= before + 1e-4 * t * first + rounding:
                 return t, False
-            low, high, fine = (
-                *((t, high) if slope < 0 else (low, t)),
-                -EXACT_STEP_SLOPE_PART * first,
-            )
+            low, high = (t, high) if slope < 0 else (low, t)
+            fine = -EXACT_STEP_SLOPE_PART * first
             t = 0.5 * (low + high) if high < np.inf else 2.0 * t
         return low if high < np.inf else 0.0, True

@@ -124,12 +124,8 @@ def gap_resolution(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float
         losses = float(np.sum(np.abs(value(np.full(risk.n, np.mean(risk.y))))))
     price = float(np.sum(np.abs(risk.d)))
     width = 0.5 * price**2 * float(np.max(risk.K.diag())) if price else 0.0
-    none = float(
-        np.nan_to_num(
-            rounding + MAX_RELATIVE_GAP * NEGLIGIBLE_LOSS_PART * (losses + width), posinf=0.0
-        )
-    )
-    return min(none, negligible_gap(risk, f))
+    none = rounding + MAX_RELATIVE_GAP * NEGLIGIBLE_LOSS_PART * (losses + width)
+    return min(float(np.nan_to_num(none, posinf=0.0)), negligible_gap(risk, f))
 
 
 def rounding_of(risk: RegularizedRisk, s: Solution) -> float:

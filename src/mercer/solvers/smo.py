@@ -65,13 +65,8 @@ BOUND_ROUNDING = 1e-12
 # Rounds for columns that multipliers meet begin at this part of the targets, and end once decision
 # values change by no more than this part of the tolerance, or the least where that is not enough.
 # The weight of the rows grows after so many that did not bring the change down by this factor.
-FIRST_ROUND_TOL, ROUND_TOL_PART, LEAST_ROUND_TOL_PART, SLOW_ROUND_RATIO, MAX_SLOW_ROUNDS = (
-    0.1,
-    0.5,
-    1e-4,
-    0.5,
-    4,
-)
+FIRST_ROUND_TOL, ROUND_TOL_PART, LEAST_ROUND_TOL_PART = 0.1, 0.5, 1e-4
+SLOW_ROUND_RATIO, MAX_SLOW_ROUNDS = 0.5, 4
 
 
 @dataclass(eq=False)
@@ -216,9 +211,8 @@ class SMO(Solver):
 
     def _size(self, K: Gram) -> int:
         """Return the largest working set whose square fits into a part of the memory."""
-        return int(
-            np.clip(np.sqrt(self.cache_bytes / 4 / K.dtype.itemsize), 4, MAX_WORKING_SET_ROWS)
-        )
+        rows = np.sqrt(self.cache_bytes / 4 / K.dtype.itemsize)
+        return int(np.clip(rows, 4, MAX_WORKING_SET_ROWS))
 
     def _decompose(
         self,
@@ -239,12 +233,8 @@ class SMO(Solver):
         least = np.inf
         while True:
             up, down, violation, rise, fall = state.survey()
-            if (
-                violation <= tol
-                or idle > MAX_IDLE_WORKING_SETS
-                or state.steps > most
-                or monitor.spent(state.steps)
-            ):
+            spent = state.steps > most or monitor.spent(state.steps)
+            if violation <= tol or idle > MAX_IDLE_WORKING_SETS or spent:
                 return violation > tol
             if state.creeps(violation):
                 return True
@@ -252,9 +242,8 @@ class SMO(Solver):
                 begin = monitor.elapsed
                 if state.report(monitor, violation):
                     return True
-                report = monitor.elapsed + (
-                    0.0 if watched else REPORT_COST_RATIO * (monitor.elapsed - begin)
-                )
+                pause = 0.0 if watched else REPORT_COST_RATIO * (monitor.elapsed - begin)
+                report = monitor.elapsed + pause
             # Who watches sees the gap fall at doubling distances.
             short = state.steps if watched else np.inf
             W, looseness = state.working_set(up, down, rise, fall, size, stuck=idle > 0)
@@ -321,11 +310,8 @@ class _State:
         self.a = self._feasible(np.clip(a, terms.lower, terms.upper))
         self._distinct = self.K.shape[0] == risk.n
         # The smallest violation, now and when it was last looked at, and after how many steps next.
-        self._look, self._then, self._smallest = (
-            0.5 * max(CREEPING_STEPS, CREEPING_STEPS_PER_ROW * risk.n),
-            np.inf,
-            np.inf,
-        )
+        self._look = 0.5 * max(CREEPING_STEPS, CREEPING_STEPS_PER_ROW * risk.n)
+        self._then = self._smallest = np.inf
         self.creeping = False
         self.best: tuple[float, Answer] | None = None
 
@@ -521,9 +507,8 @@ class _State:
                 falling = _largest(falling, fall, half[1])
             rising, falling = rising[: half[0]], falling[: half[1]]
         W = np.sort(np.concatenate([free, rising, falling]))
-        return W[
-            np.argsort(self.group[W], kind="stable")
-        ], INSIDE_VIOLATION_PART if whole else OUTSIDE_VIOLATION_PART
+        part = INSIDE_VIOLATION_PART if whole else OUTSIDE_VIOLATION_PART
+        return W[np.argsort(self.group[W], kind="stable")], part
 
     def slopes(self) -> tuple[Array, Array]:
         """Return the derivatives upwards and downwards, infinite where the box forbids the move."""

@@ -92,10 +92,8 @@ def penalized(basis: Kernel, operator: Kernel, dim: int = 1) -> Kernel:
     octaves = 2.0 ** np.arange(300)
     mass = density(octaves) * octaves**dim
     mass = mass[mass > TINY]  # beyond, numbers are too small to tell
-    if (
-        len(mass) >= 2 * COMPARED_OCTAVES
-        and mass[-COMPARED_OCTAVES:].max() >= mass[-2 * COMPARED_OCTAVES : -COMPARED_OCTAVES].max()
-    ):
+    last, before = mass[-COMPARED_OCTAVES:], mass[-2 * COMPARED_OCTAVES : -COMPARED_OCTAVES]
+    if len(mass) >= 2 * COMPARED_OCTAVES and last.max() >= before.max():
         raise _rough(basis, operator, "the integral diverges")
     return FromSpectrum(density, dim)
 
