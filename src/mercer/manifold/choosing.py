@@ -7,11 +7,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._deadline import deadline, time_left
-from mercer._fitting import AllOrNothing, ending, say
+from mercer._fitting import ending, say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import HasMethods, check_sample_weight, fit_context
 from mercer._sklearn import Interval as Range
@@ -21,6 +21,7 @@ from mercer.kernels.points import Array
 from mercer.machines.blocks import refuse_blocks
 from mercer.machines.folds import as_splitter
 from mercer.manifold.alternation import Descent, Functional, descend
+from mercer.manifold.base import LatentMap
 from mercer.manifold.latent import Latent
 from mercer.manifold.principal_manifold import PrincipalManifold, directions_of
 
@@ -34,12 +35,7 @@ LAST = 2.0
 
 
 @settings
-class PrincipalManifoldCV(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    AllOrNothing,
-    BaseEstimator,  # type: ignore[misc]
-):
+class PrincipalManifoldCV(LatentMap):
     r"""Principal manifold whose weight, width and nodes are chosen by held-out distortion.
 
     .. math:: \min_{\lambda, l, Z} \; \sum_{\text{folds}} \sum_{i \text{ left out}}
@@ -204,38 +200,23 @@ class PrincipalManifoldCV(
 
     def transform(self, X: PointsLike) -> Any:
         """Return the latent coordinates of the nearest images of rows."""
-        return self._chosen().transform(self._as_fitted(X))
+        return self._chosen().transform(self._check(X, reset=False))
 
     def inverse_transform(self, Z: PointsLike) -> Array:
         """Return the images of latent coordinates."""
         return self._chosen().inverse_transform(Z)
 
-    def score(
-        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
-    ) -> float:
-        """Return minus the mean distortion."""
-        return self._chosen().score(self._as_fitted(X), sample_weight=sample_weight)
-
     def score_samples(self, X: PointsLike) -> Any:
         """Return minus the distortion of every row."""
-        return self._chosen().score_samples(self._as_fitted(X))
+        return self._chosen().score_samples(self._check(X, reset=False))
 
     def impute(self, X: PointsLike) -> Any:
         """Return rows with missing cells filled in from their nearest images."""
-        return self._chosen().impute(self._as_fitted(X))
-
-    def _as_fitted(self, X: PointsLike) -> Any:
-        check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        return self._chosen().impute(self._check(X, reset=False))
 
     @property
-    def _n_features_out(self) -> int:
-        return self._chosen()._n_features_out
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    def _latent(self) -> Latent:
+        return self._chosen()._latent
 
 
 def follow(made: PrincipalManifold, X: Array, s: Array, lams: Array) -> Iterator[Descent]:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, check_sample_weight, fit_context
 from mercer._typing import Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.points import Array
+from mercer.manifold.base import LatentMap
 from mercer.manifold.distortions import Distortion
-from mercer.manifold.latent import Circle, Interval, as_latent
+from mercer.manifold.latent import Circle, Interval, Latent, as_latent
 from mercer.manifold.low_rank import principal_plane
 from mercer.manifold.principal_manifold import PrincipalManifold
 
@@ -112,12 +111,7 @@ def _ranks(X: Array, s: Array, n: int) -> list[Array]:
 
 
 @settings
-class PrincipalCurve(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    AllOrNothing,
-    BaseEstimator,  # type: ignore[misc]
-):
+class PrincipalCurve(LatentMap):
     r"""Principal curve: a polygonal line through the middle of a sample, of limited length.
 
     .. math:: \min_f \; \frac1m \sum_i \min_t c(x_i, f(t)) + \frac\lambda2 \int \|f'(t)\|^2\, dt
@@ -437,37 +431,12 @@ class PrincipalCurve(
         """
         return -self.distortion(X)
 
-    def score(
-        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
-    ) -> float:
-        """Return minus the mean cost.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-        """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
-
     # Inside ---------------------------------------------------------------------------------------
-
-    def _check(self, X: PointsLike, reset: bool) -> Array:
-        if not reset:
-            check_is_fitted(self)
-        return np.asarray(
-            validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
-        )
 
     def _fitted(self) -> PrincipalManifold:
         check_is_fitted(self)
         return self.manifold_
 
     @property
-    def _n_features_out(self) -> int:
-        return 1
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    def _latent(self) -> Latent:
+        return self._fitted()._latent

@@ -8,16 +8,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
     DensityMixin,
-    TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, check_sample_weight, fit_context
@@ -30,6 +26,7 @@ from mercer.kernels.points import Array
 from mercer.machines.low_rank import by_blocks
 from mercer.manifold.adaptation import Penalty
 from mercer.manifold.alternation import Functional
+from mercer.manifold.base import LatentMap
 from mercer.manifold.basis import Basis, as_null_space, by_chunks, make_basis
 from mercer.manifold.distortions import SquaredDistortion
 from mercer.manifold.expectation import (
@@ -67,13 +64,7 @@ class Generated(NamedTuple):
 
 
 @settings
-class GenerativeTopographicMap(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    DensityMixin,  # type: ignore[misc]
-    AllOrNothing,
-    BaseEstimator,  # type: ignore[misc]
-):
+class GenerativeTopographicMap(DensityMixin, LatentMap):  # type: ignore[misc]
     r"""Generative topographic map (GTM): a density around a smooth map of a latent set.
 
     .. math:: \max_{f, \beta} \; \sum_i \log \frac1L \sum_l N\bigl(x_i \mid f(u_l), \beta^{-1} I
@@ -174,6 +165,8 @@ class GenerativeTopographicMap(
     max_iter: int = 500
     tol: float = 1e-5
     max_time: float | None = None
+
+    _least_rows = 2
 
     _parameter_constraints: ClassVar[Constraints] = {
         "latent": [Latent, Integral],
@@ -314,18 +307,7 @@ class GenerativeTopographicMap(
         """
         return self._posterior(X)[1]
 
-    def score(
-        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
-    ) -> float:
-        """Return the mean log density of rows.
-
-        Parameters
-        ----------
-        X : array-like or source of shape (n_samples, n_features)
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-        """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
+    score = LatentMap.score  # that of the mixin of densities does nothing
 
     @by_blocks
     def transform(self, X: PointsLike) -> Any:
@@ -357,14 +339,9 @@ class GenerativeTopographicMap(
         Z : array-like of shape (n_samples, D)
             Coordinates; those outside of the latent set are moved to its boundary.
         """
-        check_is_fitted(self)
+        inside = self._coordinates(Z)
         basis, mixture = self.fitted_.basis, self.fitted_.mixture
-        Z = np.asarray(Z, dtype=np.float64)
-        if Z.ndim != 2 or Z.shape[1] != basis.latent.dim or not np.isfinite(Z).all():
-            raise ValueError(
-                f"coordinates are finite numbers in {basis.latent.dim} columns, got shape {Z.shape}"
-            )
-        images = by_chunks(lambda part: basis(part) @ mixture.W, basis.latent.clip(Z))
+        images = by_chunks(lambda part: basis(part) @ mixture.W, inside)
         return np.asarray(images + mixture.mean)
 
     @by_blocks
@@ -399,21 +376,8 @@ class GenerativeTopographicMap(
 
     # Inside ---------------------------------------------------------------------------------------
 
-    def _check(self, X: PointsLike, reset: bool) -> Array:
-        return np.asarray(
-            validate_data(
-                self,
-                X,
-                dtype=np.float64,
-                ensure_all_finite="allow-nan",
-                ensure_min_samples=2 if reset else 1,
-                reset=reset,
-            )
-        )
-
     def _posterior(self, X: PointsLike) -> tuple[Array, Array]:
         """Return responsibilities and log densities of rows, to the same bits in any batch."""
-        check_is_fitted(self)
         X = self._check(X, reset=False)
         mixture = self.fitted_.mixture
 
@@ -425,10 +389,5 @@ class GenerativeTopographicMap(
         return found[:, :-1], found[:, -1]
 
     @property
-    def _n_features_out(self) -> int:
-        return int(self.fitted_.basis.latent.dim)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    def _latent(self) -> Latent:
+        return self.fitted_.basis.latent

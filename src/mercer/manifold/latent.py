@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,16 +124,23 @@ class Latent(Params, ABC):
         )
 
 
+@dataclass(eq=False)
 class Axes(Latent):
     """Sets that are a product of intervals or of circles, all of one kind."""
 
-    periodic: bool = False
+    periodic: ClassVar[bool] = False
     low, high = -1.0, 1.0
 
+    def __post_init__(self) -> None:
+        for axis in fields(self):
+            if (n := getattr(self, axis.name)) is not None:
+                check_integer(axis.name, n, 3 if self.periodic else 2)
+
     @property
-    @abstractmethod
     def counts(self) -> tuple[int, ...]:
-        """Number of nodes along every axis."""
+        """Number of nodes along every axis, which the fields of a set say."""
+        given = (getattr(self, axis.name) for axis in fields(self))
+        return tuple(int(n) for n in given if n is not None)
 
     @property
     def dim(self) -> int:
@@ -216,13 +224,6 @@ class Axes(Latent):
         return Spline(order=1, lower=self.low - self.extent)
 
 
-def _check_counts(latent: Axes, names: tuple[str, ...]) -> None:
-    for name in names:
-        value = getattr(latent, name)
-        if value is not None:
-            check_integer(name, value, 3 if latent.periodic else 2)
-
-
 @dataclass(eq=False)
 class Interval(Axes):
     """The interval from -1 to 1: a curve with two ends.
@@ -239,13 +240,6 @@ class Interval(Axes):
     """
 
     n: int = 10
-
-    def __post_init__(self) -> None:
-        _check_counts(self, ("n",))
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        return (int(self.n),)
 
 
 @dataclass(eq=False)
@@ -269,14 +263,6 @@ class Grid(Axes):
     columns: int = 7
     layers: int | None = None
 
-    def __post_init__(self) -> None:
-        _check_counts(self, ("rows", "columns", "layers"))
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        plane = (int(self.rows), int(self.columns))
-        return plane if self.layers is None else (*plane, int(self.layers))
-
 
 @dataclass(eq=False)
 class Circle(Axes):
@@ -294,14 +280,7 @@ class Circle(Axes):
     """
 
     n: int = 20
-    periodic = True
-
-    def __post_init__(self) -> None:
-        _check_counts(self, ("n",))
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        return (int(self.n),)
+    periodic: ClassVar[bool] = True
 
 
 @dataclass(eq=False)
@@ -321,14 +300,7 @@ class Torus(Axes):
 
     rows: int = 8
     columns: int = 8
-    periodic = True
-
-    def __post_init__(self) -> None:
-        _check_counts(self, ("rows", "columns"))
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        return (int(self.rows), int(self.columns))
+    periodic: ClassVar[bool] = True
 
 
 @dataclass(eq=False)

@@ -8,13 +8,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._deadline import time_left
-from mercer._fitting import AllOrNothing, say
+from mercer._fitting import say
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, check_sample_weight, fit_context
@@ -29,6 +27,7 @@ from mercer.machines.low_rank import by_blocks
 from mercer.manifold.adaptation import Penalty
 from mercer.manifold.alternation import Descent, Functional, descend, descend_blocks
 from mercer.manifold.annealing import anneal
+from mercer.manifold.base import LatentMap
 from mercer.manifold.basis import PENALTIES, as_null_space, by_chunks, make_basis
 from mercer.manifold.distortions import Distortion, as_distortion
 from mercer.manifold.latent import Latent, as_latent
@@ -75,12 +74,7 @@ class Fitted(NamedTuple):
 
 
 @settings
-class PrincipalManifold(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    AllOrNothing,
-    BaseEstimator,  # type: ignore[misc]
-):
+class PrincipalManifold(LatentMap):
     r"""Principal manifold: a smooth map of a latent set through the middle of a sample.
 
     .. math:: \min_f \; \frac1m \sum_i \min_{z \in Z} c(x_i, f(z)) + \lambda Q(f), \qquad
@@ -414,7 +408,7 @@ class PrincipalManifold(
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        D = self.fitted_.functional.basis.latent.directions
+        D = self._latent.directions
         plane = directions.share(directions.variance - float(np.sum(directions.axes[:D] ** 2)))
         if self.explained_variance_ratio_ < 0.5 * plane:
             warnings.warn(
@@ -466,19 +460,6 @@ class PrincipalManifold(
         """Return minus the distortion of every row: low for rows unlike the sample."""
         return -self._projected(X).cost
 
-    def score(
-        self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None
-    ) -> float:
-        """Return minus the mean distortion.
-
-        Parameters
-        ----------
-        X : array-like or source of shape (n_samples, n_features)
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-        """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
-
     @by_blocks
     def reconstruct(self, X: PointsLike) -> Any:
         """Return the nearest images of rows.
@@ -524,7 +505,7 @@ class PrincipalManifold(
         """
         values = np.linalg.svd(self.jacobian(Z), compute_uv=False)
         # A sphere has three coordinates and two dimensions.
-        rank = self.fitted_.functional.basis.latent.intrinsic
+        rank = self._latent.intrinsic
         if values.shape[1] < rank:
             return np.zeros(len(values))
         return np.asarray(np.prod(values[:, :rank], axis=1))
@@ -537,7 +518,7 @@ class PrincipalManifold(
         n : int, default=2000
             Number of edges.
         """
-        latent = self.fitted_.functional.basis.latent
+        latent = self._latent
         if latent.dim != 1:
             raise ValueError(
                 f"a length belongs to a curve; the latent set has {latent.dim} dimensions."
@@ -552,39 +533,18 @@ class PrincipalManifold(
 
         An estimate from below, and no bound: between points of the grid a slope may be larger.
         """
-        J = self.jacobian(self.fitted_.functional.basis.latent.samples())
+        J = self.jacobian(self._latent.samples())
         return float(np.linalg.norm(J, ord=2, axis=(1, 2)).max())
 
     # Inside ---------------------------------------------------------------------------------------
 
-    def _check(self, X: PointsLike, reset: bool) -> Array:
-        return np.asarray(
-            validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
-        )
-
     def _projected(self, X: PointsLike) -> Projected:
-        check_is_fitted(self)
         X = self._check(X, reset=False)
         if np.isnan(X).all(axis=1).any():
             raise ValueError("some rows have no known cell, so that they lie nowhere; drop them.")
         fitted = self.fitted_
         return fitted.functional.projector(fitted.W)(fitted.functional.distortion.whiten(X))
 
-    def _coordinates(self, Z: PointsLike) -> Array:
-        check_is_fitted(self)
-        latent = self.fitted_.functional.basis.latent
-        Z = np.asarray(Z, dtype=np.float64)
-        if Z.ndim != 2 or Z.shape[1] != latent.dim:
-            raise ValueError(f"coordinates have {latent.dim} columns, got shape {Z.shape}.")
-        if not np.isfinite(Z).all():
-            raise ValueError("coordinates must be finite numbers.")
-        return latent.clip(Z)
-
     @property
-    def _n_features_out(self) -> int:
-        return self.fitted_.functional.basis.latent.dim
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    def _latent(self) -> Latent:
+        return self.fitted_.functional.basis.latent
