@@ -5,9 +5,7 @@ Covariances of series, the kernels realized from these, and causal models.
 
 from mercer.research.series.autocovariance import autocovariance, cross_covariance
 from mercer.research.series.autoregression import (
-    AutoRegression,
     BlockedSplit,
-    SpatialAutoRegression,
     exponential_memory,
     lag_matrix,
 )
@@ -25,12 +23,10 @@ from mercer.research.series.toeplitz import Toeplitz
 from mercer.research.series.wiener import wiener_hopf, wiener_taps
 
 __all__ = [
-    "AutoRegression",
     "BlockedSplit",
     "CirculantRealization",
     "Differogram",
     "Realization",
-    "SpatialAutoRegression",
     "Toeplitz",
     "autocovariance",
     "covariance_from_differogram",
