@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from numba import config
 
 from mercer._compile_numba import compile_formula
 from mercer.losses.fenchel_young import conjugate_slopes, loss_value, violation, young_gap
@@ -36,6 +37,7 @@ def test_the_loss_is_the_supremum_over_coefficients(terms):
         assert np.all(gaps <= off * np.abs(a - a[np.argmin(gaps)]) + 1e-7)
 
 
+@pytest.mark.skipif(config.DISABLE_JIT, reason="numba compiles nothing")
 @pytest.mark.parametrize("terms", TERMS)
 def test_numbers_are_compiled_to_the_same(terms):
     *parabolas, lower, upper = terms
