@@ -430,12 +430,13 @@ ROOMS = (
 
 
 def exported():
-    """Return the names of all classes with a ``fit`` that the library exports."""
+    """Return the names of all classes with a method ``fit`` that the library exports."""
     return {
         name
         for room in ("mercer", *(f"mercer.{room}" for room in ROOMS))
         for name in import_module(room).__all__
-        if inspect.isclass(one := getattr(import_module(room), name)) and hasattr(one, "fit")
+        if inspect.isclass(one := getattr(import_module(room), name))
+        and callable(getattr(one, "fit", None))
     }
 
 
