@@ -1,6 +1,6 @@
 """Print what the library weighs: lines, names, types, hooks, and the way through a fit.
 
-``make structure`` prints the table of decision 34. Code is counted without blank lines, comments,
+``make structure`` prints the table of decision 16. Code is counted without blank lines, comments,
 docstrings and imports.
 """
 
