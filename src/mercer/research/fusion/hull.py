@@ -16,6 +16,7 @@ __all__ = ["Hull", "minimize_over_hull", "nearest_point", "simplex_least_squares
 Oracle = Callable[[Array], tuple[float, Array]]
 
 MAX_ITER = 1000
+EPS = float(np.finfo(np.float64).eps)
 
 
 class Hull(NamedTuple):
@@ -61,6 +62,8 @@ def nearest_point(oracle: Oracle, start: tuple[float, Array], *, tol: float = 1e
         cost = float(x @ x)
         label, corner = oracle(x)
         gap = max(2.0 * float(x @ (x - corner)), 0.0)
+        # What products of so many numbers can be off, so that the bound holds as it is computed.
+        gap += 4.0 * len(x) * EPS * (cost + np.sqrt(cost) * float(np.linalg.norm(corner)))
         if best is None or cost < best.cost or gap < best.gap:
             best = Hull(np.array(labels), weights, x, cost, gap)
         # A corner that is there already cannot help: what is left is rounding.
