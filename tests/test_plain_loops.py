@@ -46,6 +46,7 @@ def intervals() -> dict[str, tuple[float, float]]:
         ("SVC by pairs", SVC(kernel=Laplacian(1.0), solver="smo"), labels),
         ("SVC of far points", SVC(kernel=Gaussian(1e-3)), labels),
         ("SVC with a profile", SVC(kernel=Matern(1.0, nu=1.5)), labels),
+        ("SVC with a smoother profile", SVC(kernel=Matern(1.0, nu=2.5)), labels),
         ("NuSVC", NuSVC(nu=0.3), labels),
         ("SVR", SVR(), y),
         ("OneClassSVM", OneClassSVM(), None),
@@ -88,7 +89,8 @@ def products() -> None:
     linear = SVC(kernel=Linear(), solver="coordinate_descent")
     assert linear.fit(csr_array(Z), Z[:, 0] > 0.0).score(csr_array(Z), Z[:, 0] > 0.0) > 0.9
     assert LSSVR(approximation=Local(20)).fit(Z[:60], Z[:60, 0]).score(Z[:60], Z[:60, 0]) > 0.9
-    assert tune(LSSVR(Laplacian(np.ones(2))), Z[:20, 1:3], Z[:20, 0]).best_estimator_
+    for kernel in (Laplacian(np.ones(2)), Gaussian(np.ones(2))):
+        assert tune(LSSVR(kernel), Z[:20, 1:3], Z[:20, 0]).best_estimator_
     with pytest.warns(FutureWarning, match="probability"):
         SVC(probability=True).fit(Z[:30], Z[:30, 0] > 0.0)
 
