@@ -2,12 +2,14 @@
 
 import re
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn import svm
 from sklearn.datasets import load_digits, load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -182,9 +184,14 @@ def test_targets_of_the_wrong_kind_are_met_with_a_way():
 
 
 def test_two_columns_of_one_name_are_named():
-    for machine in (SVR(), mercer.AutoRegressor()):
+    twice = pd.DataFrame(X, columns=["a", "a"])
+    machines = [mercer.AutoRegressor(), SVR()]
+    with suppress(ValueError):
+        svm.SVR().fit(twice, Y)
+        machines.pop()  # older releases of scikit-learn take them as they are, and so does SVR
+    for machine in machines:
         with pytest.raises(ValueError, match="'a' occurs more than once; rename or drop"):
-            machine.fit(pd.DataFrame(X, columns=["a", "a"]), Y)
+            machine.fit(twice, Y)
 
 
 def test_known_words_are_listed_in_order():

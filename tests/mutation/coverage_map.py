@@ -8,9 +8,12 @@ import signal
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import coverage
 import pytest
+
+if TYPE_CHECKING:
+    import coverage
 
 __all__ = ["Mapper", "Reach", "measure"]
 
@@ -109,6 +112,8 @@ def measure(
     items: Sequence[pytest.Item], folder: Path, root: Path
 ) -> dict[str, dict[str, tuple[float, dict[str, list[int]]]]]:
     """Run tests with their lines counted; those that fail are left out."""
+    import coverage  # is not in every environment that collects this module
+
     watched = coverage.Coverage(data_file=None, include=[f"{folder}/*"], config_file=False)
     mapper = Mapper(watched, SLOW_OF.get(folder.name, SLOW))
     manager = items[0].config.pluginmanager

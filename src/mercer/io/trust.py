@@ -31,6 +31,8 @@ NEIGHBOURS = (
     ),
     *("sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"),
     *("sklearn.metrics._scorer._PassthroughScorer",),
+    # A list of columns with a flag, of releases before 1.8.
+    *("sklearn.compose._column_transformer._RemainderColsList",),
     *(f"sklearn.model_selection._split.{name}" for name in SPLITTERS),
 )
 CLOSED_MODULES = frozenset({"reduced.checkpoint", "reduced.placed", "reduced.tensors"})
