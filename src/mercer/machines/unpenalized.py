@@ -21,7 +21,7 @@ __all__ = ["CollinearColumns", "constant_column", "intercept_of", "unpenalized_c
 COLLINEAR_CONDITION = 1e6
 
 
-class Unpenalizing(Protocol):
+class TrendMachine(Protocol):
     """A machine that knows its kernel and the shape of its sample, and is told what is free."""
 
     kernel: Any
@@ -72,7 +72,7 @@ def condition(B: Array) -> float:
     return np.inf if dependent else float(values[0] / values[-1])
 
 
-def unpenalized_columns(machine: Unpenalizing, X: PointsLike, null_space: NullSpace) -> Array:
+def unpenalized_columns(machine: TrendMachine, X: PointsLike, null_space: NullSpace) -> Array:
     """Settle what stays unpenalized, with what the kernel needs, and return it on the sample.
 
     Columns that depend on each other leave the function well defined, but not its coefficients:

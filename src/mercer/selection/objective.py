@@ -49,17 +49,17 @@ RATIOS = np.geomspace(1e-3, 1e6, 19)
 # Starts of neighbouring widths whose ratios are as few of these steps apart are the same start.
 ALIKE = 2
 # Rows that show where the optimum is: so many, so many a feature, and no more.
-FEW, EACH, MORE = 250, 10, 350
+MIN_START_ROWS, START_ROWS_PER_FEATURE, MAX_START_ROWS = 250, 10, 350
 # A step that changes the criterion by less than this is the last, where all rows are few.
-ENOUGH = 3e-5
+MIN_CHANGE = 3e-5
 # Of many rows, where a sample is far from telling hyperparameters apart: natural logarithms of a
 # likelihood that are not worth another step on a part of the rows, and on all of them.
-ROUGHLY, NEARLY = 0.15, 0.2
+MIN_PART_NATS, MIN_WHOLE_NATS = 0.15, 0.2
 # A descent that gained more than this begins once more where it ended, with a short first step.
 AGAIN, SHORT = 1e-2, 0.2
 # Natural logarithms of a likelihood by which an end on a part of the rows must be worse than
 # another for all rows not to be asked.
-APART = 6.0
+MAX_NATS_BEHIND = 6.0
 # Criteria feel a change of the width about as much as of the weight to this power.
 STEEP = 4.0
 
@@ -345,7 +345,7 @@ class Objective(Search):
 
     @property
     def few(self) -> int:
-        return max(FEW, min(EACH * self.statement.p, MORE))
+        return max(MIN_START_ROWS, min(START_ROWS_PER_FEATURE * self.statement.p, MAX_START_ROWS))
 
     @cached_property
     def limits(self) -> Limits:
@@ -475,14 +475,14 @@ class Objective(Search):
             self.limits.clip(end.theta),
             (self.limits.lower, self.limits.upper),
             end.inverse,
-            NEARLY * self._nat(statement.n),
+            MIN_WHOLE_NATS * self._nat(statement.n),
             budget - 1,
         )
         status = f"budget of {budget} evaluations spent" if found.spent else "converged"
         return Descent(found.x, found.value, status, found.inverse)
 
     def apart(self, rows: int) -> float:
-        return APART * self._nat(rows)
+        return MAX_NATS_BEHIND * self._nat(rows)
 
     def _nat(self, rows: int) -> float:
         """Return the change of a score that is one natural logarithm of a likelihood."""
@@ -507,9 +507,9 @@ class Objective(Search):
             return value - first, gradient * scale
 
         # The evaluation at the start is known already.
-        enough = ENOUGH
+        enough = MIN_CHANGE
         if statement is not self.statement:
-            enough = ROUGHLY * self._nat(statement.n)
+            enough = MIN_PART_NATS * self._nat(statement.n)
         options: Any = {"maxfun": budget + 1, "ftol": enough, "maxls": 8}
         answer = minimize(
             value_and_gradient,

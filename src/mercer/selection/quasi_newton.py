@@ -12,13 +12,13 @@ from mercer._typing import Array
 __all__ = ["End", "descend"]
 
 # A step must bring this share of what its slope promises; it is shortened at most so many times.
-SHARE, SHORTENED = 1e-4, 6
+MIN_DESCENT_SHARE, MAX_SHORTENINGS = 1e-4, 6
 # Logarithms by which a step moves one parameter at most.
-FAR = 2.0
+MAX_LOG_STEP = 2.0
 # A gain below this share of what is enough, when little more was expected, ends the descent.
-LITTLE, EXPECTED = 0.3, 3.0
+LITTLE_GAIN_SHARE, EXPECTED_GAIN_SHARE = 0.3, 3.0
 # At a bound: so near, with the slope pointing out.
-NEAR = 1e-9
+BOUND_DISTANCE = 1e-9
 
 
 class End(NamedTuple):
@@ -84,22 +84,24 @@ def descend(
     value, slope = function(x)
     H, used = inverse, 0
     while np.isfinite(value):
-        held = ((x <= lower + NEAR) & (slope > 0)) | ((x >= upper - NEAR) & (slope < 0))
+        held = ((x <= lower + BOUND_DISTANCE) & (slope > 0)) | (
+            (x >= upper - BOUND_DISTANCE) & (slope < 0)
+        )
         free = ~held
         step = np.zeros_like(x)
         step[free] = -H[np.ix_(free, free)] @ slope[free]
         promised = -0.5 * float(slope @ step)
         if promised < enough:
             break
-        part = min(1.0, FAR / float(np.max(np.abs(step))))
-        for _ in range(SHORTENED):
+        part = min(1.0, MAX_LOG_STEP / float(np.max(np.abs(step))))
+        for _ in range(MAX_SHORTENINGS):
             if used >= budget:
                 return End(x, value, H, used, True)
             moved = np.clip(x + part * step, lower, upper)
             found, turned = function(moved)
             used += 1
             along = float(slope @ (moved - x))
-            if found <= value + SHARE * along:
+            if found <= value + MIN_DESCENT_SHARE * along:
                 break
             bent = found - value - along
             part *= float(np.clip(-0.5 * along / bent, 0.1, 0.5)) if np.isfinite(bent) else 0.2
@@ -108,7 +110,11 @@ def descend(
         gain, s, t = value - found, moved - x, turned - slope
         H = _updated(H, s, t)
         x, value, slope = moved, found, turned
-        if gain < LITTLE * enough and promised < EXPECTED * enough and part == 1.0:
+        if (
+            gain < LITTLE_GAIN_SHARE * enough
+            and promised < EXPECTED_GAIN_SHARE * enough
+            and part == 1.0
+        ):
             break
     return End(x, value, H, used, False)
 
