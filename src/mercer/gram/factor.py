@@ -12,10 +12,11 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, get_blas_funcs, solve_triangular
-from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dlauum, dpotrf, dtrtri, spotrf
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.blas import dsyrk, ssyrk, strsm
+from scipy.linalg.lapack import spotrf
 
+from mercer._lapack import dlauum, dpotrf, dpotrs, dtrmm, dtrsm, dtrtri
 from mercer._typing import Array
 
 __all__ = [
@@ -175,7 +176,7 @@ def by_cholesky(
 
     def approximate(r: Array) -> Array:
         x = np.zeros_like(r)
-        x[live] = cho_solve((factor, True), r[live], check_finite=False)
+        x[live] = dpotrs(factor, r[live], lower=1)[0]
         return x
 
     return refined([lambda: approximate], matvec, diagonal, e)
@@ -414,8 +415,8 @@ def cholesky(M: NDArray[np.floating]) -> bool:
         Contiguous by columns, in single or double precision.
     """
     n, step = len(M), PANEL_ROWS
-    syrk, trsm = get_blas_funcs(("syrk", "trsm"), (M,))
-    potrf = dpotrf if M.dtype == np.float64 else spotrf
+    double = M.dtype == np.float64
+    potrf, syrk, trsm = (dpotrf, dsyrk, dtrsm) if double else (spotrf, ssyrk, strsm)
     if 0 < n <= 2 * step:
         return not potrf(M, lower=1, clean=0, overwrite_a=1)[1]
     for j in range(0, n, step):

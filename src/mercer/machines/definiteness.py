@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf
 
+from mercer._lapack import dpotrf
 from mercer._typing import Array
 
 __all__ = ["IndefiniteKernel", "chosen_points", "negative_eigenvalue", "warn_if_indefinite"]

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.blas import dsyr2k, dsyrk
-from scipy.linalg.lapack import dpotrf, dpotrs
 
+from mercer._lapack import dpotrf, dpotrs
 from mercer._typing import Array
 from mercer.gram.factor import mirrored, squared, triangular_inverse
 from mercer.smoothing._off import OffColumns

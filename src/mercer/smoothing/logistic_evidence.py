@@ -18,9 +18,9 @@ from functools import reduce
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.blas import dsymv, dsyr2k
-from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import expit
 
+from mercer._lapack import dpotrf, dpotrs
 from mercer._typing import Array
 from mercer.gram.factor import mirrored, squared, triangular_inverse
 

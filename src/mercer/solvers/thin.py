@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotrf, dpotrs
 
+from mercer._lapack import dpotrf, dpotrs
 from mercer._typing import Array
 from mercer.gram.factor import MAX_BYTES
 from mercer.gram.low_rank import LowRank
