@@ -13,7 +13,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from mercer import _threads
-from mercer._threads import map_blocks, usable_cores
+from mercer._deadline import Abandoned, deadline, time_left
+from mercer._threads import call_ready, map_blocks, team, usable_cores
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -206,3 +207,86 @@ def test_busy_cores_are_not_idle(monkeypatch, tmp_path):
                 assert blas() == (free if idle > 1 else [1] * len(free))
     said.unlink()
     assert _threads._idle_cores() == 4
+
+
+class TestCallReady:
+    """Items in threads, each begun when those that it needs are done."""
+
+    @pytest.mark.parametrize("n_jobs", [1, 2, 5])
+    def test_an_item_waits_for_what_it_needs(self, n_jobs):
+        needs = {"b": "a", "c": "b", "e": "d"}
+        waiting, done = list("cebad"), {}
+
+        def pick():
+            for item in waiting:
+                if needs.get(item) in (None, *done):
+                    waiting.remove(item)
+                    return item
+            return None
+
+        for item, answer in call_ready(lambda item: (item, sorted(done)), pick, n_jobs):
+            done[item] = answer
+        assert sorted(done) == list("abcde")
+        assert all(needs[item] in done[item][1] for item in needs)
+
+    def test_so_many_run_at_the_same_time(self):
+        barrier, items = threading.Barrier(3, timeout=60), [1, 2, 3]
+        found = call_ready(lambda k: barrier.wait() >= 0, lambda: items.pop() if items else None, 3)
+        assert dict(found) == {1: True, 2: True, 3: True}
+
+    def test_context_goes_along(self):
+        items = [1, 2]
+        with deadline(1e6), np.errstate(divide="raise"):
+            found = dict(
+                call_ready(
+                    lambda k: (time_left() < np.inf, np.geterr()["divide"]),
+                    lambda: items.pop() if items else None,
+                    2,
+                )
+            )
+        assert found == {1: (True, "raise"), 2: (True, "raise")}
+
+    def test_blocks_inside_are_a_plain_loop(self):
+        items = [1, 2]
+
+        def work(k):
+            here = threading.get_ident()
+            return all(map_blocks(lambda i: threading.get_ident() == here, range(8)))
+
+        with team():
+            found = dict(call_ready(work, lambda: items.pop() if items else None, 2))
+        assert found == {1: True, 2: True}
+
+    @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+    def test_after_an_error_others_end_at_their_next_look_at_the_clock(self, error):
+        ended, begun = threading.Event(), threading.Event()
+
+        def work(k):
+            if k == "fails":
+                begun.wait(60)
+                raise error("no")
+            try:
+                begun.set()
+                while True:
+                    time_left()
+            except Abandoned:
+                ended.set()
+                raise
+
+        items = ["fails", "goes on"]
+        with pytest.raises(error):
+            list(call_ready(work, lambda: items.pop() if items else None, 2))
+        assert ended.wait(60)
+
+    def test_an_interrupt_of_the_caller_is_heard_at_once(self):
+        release, picked = threading.Event(), []
+
+        def pick():
+            if picked:
+                raise KeyboardInterrupt
+            picked.append(1)
+            return 1
+
+        with pytest.raises(KeyboardInterrupt):
+            list(call_ready(lambda k: release.wait(600), pick, 2))
+        release.set()

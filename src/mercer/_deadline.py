@@ -18,7 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-__all__ = ["deadline", "eigh", "interruptible", "linprog", "no_deadline", "time_left"]
+__all__ = [
+    "Abandoned",
+    "deadline",
+    "eigh",
+    "interruptible",
+    "linprog",
+    "no_deadline",
+    "time_left",
+    "until_left",
+]
 
 T = TypeVar("T")
 
@@ -32,6 +41,11 @@ LOOK = 0.1
 LARGE = 800
 
 _ends: ContextVar[float] = ContextVar("ends", default=np.inf)
+_left: ContextVar[threading.Event | None] = ContextVar("left", default=None)
+
+
+class Abandoned(BaseException):
+    """Raised in a thread whose answer nobody waits for any more."""
 
 
 @contextmanager
@@ -71,8 +85,30 @@ def no_deadline() -> Iterator[None]:
         _ends.reset(token)
 
 
+@contextmanager
+def until_left(left: threading.Event) -> Iterator[None]:
+    """Let whatever is inside end with :class:`Abandoned` at its next look at the clock, once set.
+
+    Examples
+    --------
+    >>> left = threading.Event()
+    >>> with until_left(left):
+    ...     left.set()
+    ...     time_left()
+    Traceback (most recent call last):
+    mercer._deadline.Abandoned
+    """
+    token = _left.set(left)
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
 def time_left() -> float:
     """Return the seconds until the deadline: infinite without any, never negative."""
+    if (left := _left.get()) is not None and left.is_set():
+        raise Abandoned
     ends = _ends.get()
     return np.inf if ends == np.inf else max(ends - time.perf_counter(), 0.0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+from mercer._deadline import LOOK, until_left
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -233,6 +236,71 @@ def stream_blocks(
             finally:
                 for future in pending:
                     future.cancel()
+
+
+def call_ready(
+    function: Callable[[T], R], pick: Callable[[], T | None], n_jobs: int = 1
+) -> Iterator[tuple[T, R]]:
+    """Yield items and ``function(item)`` as they end, with up to `n_jobs` of them in threads.
+
+    Which item is next is asked here, in the thread of the caller, each time that a thread is free,
+    so that an item can wait for the results of others. With one job, or from inside of a block,
+    it is a plain loop. After an error, an interrupt or a break nothing further is begun, and what
+    is running ends by itself at its next look at the clock; nobody waits for it.
+
+    Parameters
+    ----------
+    function : callable
+        Must be safe to call from several threads, on different items.
+    pick : callable
+        Returns the item to begin next; None if there is none, or none before another one ends.
+    n_jobs : int, default=1
+        Number of threads.
+
+    Examples
+    --------
+    >>> items = [3, 2, 1]
+    >>> sorted(call_ready(lambda k: k * k, lambda: items.pop() if items else None, 2))
+    [(1, 1), (2, 4), (3, 9)]
+    """
+    if n_jobs <= 1 or getattr(_inside, "worker", False):
+        while (item := pick()) is not None:
+            yield item, function(item)
+        return
+    ended: queue.SimpleQueue[tuple[T, list[R], BaseException | None]] = queue.SimpleQueue()
+
+    def run(item: T) -> None:
+        _inside.worker = True
+        try:
+            ended.put((item, [function(item)], None))
+        except BaseException as failure:  # raised where the caller waits
+            ended.put((item, [], failure))
+
+    running, left = 0, threading.Event()
+    with _shared.one_thread_of_blas():
+        try:
+            while True:
+                while running < n_jobs and (item := pick()) is not None:
+                    with until_left(left):
+                        work = copy_context()
+                    threading.Thread(
+                        target=work.run, args=(run, item), name="mercer-member", daemon=True
+                    ).start()
+                    running += 1
+                if not running:
+                    return
+                while True:
+                    try:
+                        item, found, failure = ended.get(timeout=LOOK)
+                        break
+                    except queue.Empty:  # signals do not end a wait on every system
+                        continue
+                running -= 1
+                if failure is not None:
+                    raise failure
+                yield item, found[0]
+        finally:
+            left.set()
 
 
 def map_blocks(function: Callable[[T], R], blocks: Iterable[T]) -> list[R]:

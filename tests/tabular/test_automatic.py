@@ -1,6 +1,7 @@
 """AutoRegressor and AutoClassifier: properties, tables with words and gaps, budgets, contract."""
 
 import itertools
+import threading
 import time
 import warnings
 
@@ -13,6 +14,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import AutoClassifier, AutoRegressor
+from mercer.tabular import automatic
 from mercer.tabular.members import Cost
 from mercer.tabular.tasks import Squares
 
@@ -382,3 +384,71 @@ def test_contract(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         check(estimator)
+
+
+# Threads ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [AutoRegressor, AutoClassifier])
+@pytest.mark.parametrize("judged", [3000, 60])
+def test_predictions_do_not_depend_on_the_number_of_jobs(monkeypatch, kind, judged):
+    monkeypatch.setattr("mercer.tabular.automatic.JUDGED", judged)
+    X, y = smooth(80)
+    y = y if kind is AutoRegressor else y > 0
+    members = ["gaussian", "matern", "metric"]
+    one, other = (kind(members=members, n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2))
+    predict = "predict_interval" if kind is AutoRegressor else "predict_proba"
+    assert np.array_equal(getattr(other, predict)(X), getattr(one, predict)(X))
+    assert [m.name for m in other.members_] == [m.name for m in one.members_]
+    assert np.array_equal(other.weights_, one.weights_)
+    assert other.notes_ == one.notes_
+
+
+def test_machines_are_fitted_at_the_same_time(monkeypatch):
+    X, y = smooth(60)
+    both, judge = threading.Barrier(2, timeout=60), automatic.judge
+
+    def meet(name, *args):
+        both.wait()
+        return judge(name, *args)
+
+    monkeypatch.setattr(automatic, "judge", meet)
+    machine = AutoRegressor(members=["gaussian", "laplacian"], n_jobs=2).fit(X, y)
+    assert len(machine.members_) == 2
+
+
+def test_the_metric_begins_after_the_machine_whose_gradients_it_takes(monkeypatch):
+    X, y = smooth(60)
+    order, judge, judge_metric = [], automatic.judge, automatic.judge_metric
+
+    def first(name, *args):
+        found = judge(name, *args)
+        order.append(name)
+        return found
+
+    def second(base, *args):
+        assert base.name == "matern"
+        assert "matern" in order
+        order.append("metric")
+        return judge_metric(base, *args)
+
+    monkeypatch.setattr(automatic, "judge", first)
+    monkeypatch.setattr(automatic, "judge_metric", second)
+    AutoRegressor(members=["metric", "gaussian", "matern"], n_jobs=3).fit(X, y)
+    assert sorted(order) == ["gaussian", "matern", "metric"]
+
+
+def test_an_error_in_a_thread_leaves_the_machine_as_it_was(monkeypatch):
+    X, y = smooth(60)
+    machine = AutoRegressor(members=FEW, n_jobs=2).fit(X, y)
+    before, judge = machine.predict(X), automatic.judge
+
+    def stopped(name, *args):
+        if name == "gaussian":
+            raise KeyboardInterrupt
+        return judge(name, *args)
+
+    monkeypatch.setattr(automatic, "judge", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        machine.fit(X[:40], -y[:40])
+    assert np.array_equal(machine.predict(X), before)

@@ -16,8 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._deadline import deadline, time_left
 from mercer._fitting import AllOrNothing, say
+from mercer._jobs import at_once
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_samples
+from mercer._threads import call_ready
 from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.table_encoder import RARE
@@ -92,6 +94,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     members: Any = "auto"
     budget: float | None = None
     max_rows: int = 10_000
+    n_jobs: int | None = None
     random_state: int = 0
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -99,6 +102,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         "members": [StrOptions({"auto"}), "array-like"],
         "budget": [Interval(Real, 0.0, None, closed="neither"), None],
         "max_rows": [Interval(Integral, 10, None, closed="left")],
+        "n_jobs": [Integral, None],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }
 
@@ -176,20 +180,11 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         )
         plan = self._asked(plan, usual, columns)
         cost, columns = self._afforded(columns, plan)
-        members: list[Member] = []
         again = cost.of(columns.fitted) if columns.judged < columns.fitted else 0.0
         # Scales are chosen until there is just time for fitting the machine with them, for fitting
         # it to all rows, and for the scale of errors.
         with deadline(time_left() - 2.0 * cost.of(columns.judged) - again):
-            for name, (candidate, task) in plan.items():
-                if self._late(members, len(plan)):
-                    break
-                if candidate is None:
-                    base = next(member for member in members if member.name == "matern")
-                    members.append(judge_metric(base, columns, task))
-                else:
-                    members.append(judge(name, candidate, columns, task))
-                self._tell(members[-1])
+            members = self._judged(columns, plan)
         rows = slice(0, columns.judged)
         if columns.judged < columns.fitted:
             members = _best(members, rows, shares, KEPT)
@@ -227,6 +222,37 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         honest = partial(nested_predictions, best.name, candidate, columns, task)
         return replace(judged, honest=honest)
 
+    def _judged(self, columns: TableSample, plan: Plan) -> list[Member]:
+        """Return machines with left-out predictions, in the order of the plan."""
+        done: dict[str, Member] = {}
+        waiting = list(plan)
+
+        def pick() -> str | None:
+            # No machine is begun that would hardly be ready in time.
+            late = done and time_left() <= 1.5 * max(one.seconds for one in done.values())
+            for name in () if late else waiting:
+                if plan[name][0] is not None or "matern" in done:
+                    waiting.remove(name)
+                    return name
+            return None
+
+        def fit(name: str) -> Member:
+            candidate, task = plan[name]
+            if candidate is None:
+                return judge_metric(done["matern"], columns, task)
+            return judge(name, candidate, columns, task)
+
+        for candidate in {candidate for candidate, _ in plan.values() if candidate is not None}:
+            columns.features(candidate)  # made once, before threads ask for them
+        for name, member in call_ready(fit, pick, at_once(self.n_jobs)):
+            done[name] = member
+            self._tell(member)
+        members = [done[name] for name in plan if name in done]
+        self.notes_.extend(f"{one.name}: {note}" for one in members for note in one.notes)
+        if waiting:
+            self._note_budget(len(members), len(plan))
+        return members
+
     def _afforded(self, columns: TableSample, plan: Plan) -> tuple[Cost, TableSample]:
         """Return what machines cost, and rows for which one of them leaves most of the budget."""
         if time_left() == np.inf:
@@ -261,14 +287,24 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         self, members: list[Member], columns: TableSample, plan: Plan, cost: Cost
     ) -> list[Member]:
         """Return members with machines of all rows, as far as the budget goes."""
-        done: list[Member] = []
         needed = cost.of(columns.fitted) + cost.of(columns.judged)
-        for member in members:
-            if done and member.machine is None and time_left() < needed:
-                self._note_budget(len(done), len(members))
-                break
-            done.append(member.completed(columns, plan[member.name][1]))
-        return done
+        waiting = list(range(len(members)))
+
+        def pick() -> int | None:
+            begun = len(waiting) < len(members)
+            if not waiting or (
+                begun and members[waiting[0]].machine is None and time_left() < needed
+            ):
+                return None
+            return waiting.pop(0)
+
+        def complete(k: int) -> Member:
+            return members[k].completed(columns, plan[members[k].name][1])
+
+        done = dict(call_ready(complete, pick, at_once(self.n_jobs)))
+        if waiting:
+            self._note_budget(len(done), len(members))
+        return [done[k] for k in sorted(done)]
 
     def _asked(self, plan: Plan, usual: Sequence[str], columns: TableSample) -> Plan:
         """Return the machines that are asked for and make sense."""
@@ -284,20 +320,12 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
                 asked.remove(METRIC)
         return {name: entry for name, entry in plan.items() if name in asked}
 
-    def _late(self, members: list[Member], planned: int) -> bool:
-        """Return whether the next machine would hardly be ready in time, and note it."""
-        if not members or time_left() > 1.5 * max(member.seconds for member in members):
-            return False
-        self._note_budget(len(members), planned)
-        return True
-
     def _note_budget(self, done: int, planned: int) -> None:
         self.notes_.append(
             f"The budget of {self.budget:g} s was spent after {done} of {planned} machines."
         )
 
     def _tell(self, member: Member) -> None:
-        self.notes_.extend(f"{member.name}: {note}" for note in member.notes)
         say(self, f"{member.name}: {member.seconds:.1f} s")
 
     def _ending(self) -> str:

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._deadline import deadline
 from mercer._settings import settings
-from mercer._sklearn import fit_context, num_samples
-from mercer._threads import small_algebra
+from mercer._sklearn import fit_context
+from mercer._threads import team
 from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions, Plan
 from mercer.tabular.explanation import Explanation
@@ -63,6 +63,10 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         hardly be ready. ``notes_`` say what was left out. The fit is deterministic without it.
     max_rows : int, default=10000
         Largest number of rows to which exact machines are fitted, as in :class:`AutoRegressor`.
+    n_jobs : int, optional
+        Number of machines that are fitted at the same time, in threads: one by default, unless
+        :func:`joblib.parallel_config` says otherwise, and -1 for as many as there are cores. It
+        changes no prediction; each of them has its own kernel matrices.
     verbose : bool, default=False
         Print a line for every machine.
     random_state : int, default=0
@@ -142,7 +146,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
-        with deadline(self.budget), small_algebra(min(num_samples(X), self.max_rows)):
+        with deadline(self.budget), team():
             M, weights = self._read(X, y, sample_weight)
             y = column_or_1d(y, warn=True)
             check_classification_targets(y)

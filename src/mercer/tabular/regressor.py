@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._deadline import deadline
 from mercer._settings import settings
-from mercer._sklearn import check_y, fit_context, num_samples
-from mercer._threads import small_algebra
+from mercer._sklearn import check_y, fit_context
+from mercer._threads import team
 from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.framing import framed, quantile_names, set_output
 from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions
@@ -62,6 +62,10 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         Largest number of rows to which exact machines are fitted. Of a larger table this many rows
         are drawn, and the two best machines are fitted to all rows once more, as local machines in
         parts of 4000 (:class:`~mercer.local.Local`); rows that none of them saw then decide.
+    n_jobs : int, optional
+        Number of machines that are fitted at the same time, in threads: one by default, unless
+        :func:`joblib.parallel_config` says otherwise, and -1 for as many as there are cores. It
+        changes no prediction; each of them has its own kernel matrices.
     verbose : bool, default=False
         Print a line for every machine.
     random_state : int, default=0
@@ -143,7 +147,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
-        with deadline(self.budget), small_algebra(min(num_samples(X), self.max_rows)):
+        with deadline(self.budget), team():
             M, weights = self._read(X, y, sample_weight)
             y = check_y(y, multi_output=True, y_numeric=True, estimator=self)
             Y = np.asarray(y, dtype=np.float64).reshape(len(M), -1)
