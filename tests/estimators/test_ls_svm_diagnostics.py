@@ -17,6 +17,7 @@ from mercer.kernels import Gaussian, ThinPlate
 from mercer.machines import ls_report
 from mercer.regularizers import AutoRegressive, Empty, Polynomial
 from mercer.smoothing import Ivanov, Morozov
+from mercer.solvers import Direct
 
 # Both sides solve systems of condition up to n C max k = 25 * 20 in double precision; 1e-8 is what
 # leaving one out promises, six orders above n C eps.
@@ -75,6 +76,17 @@ def test_leaving_one_out_is_refitting_without_it(case):
     np.testing.assert_allclose(machine.loo_residuals_, y - brute, **CLOSE)
     elsewhere = np.stack([refit.predict(new) for refit in refits], axis=1)
     np.testing.assert_allclose(machine.jackknife(new), elsewhere, **CLOSE)
+
+
+def test_left_out_predictions_from_the_factorization_of_the_fit(case):
+    """Those of an inverse made afterwards, at no second factorization of a plain machine."""
+    machine, X, y, s = case
+    after = copy.deepcopy(machine).fit(X, y, sample_weight=s)
+    machine = copy.deepcopy(machine).set_params(solver=Direct(precisions=True))
+    machine.fit(X, y, sample_weight=s)
+    np.testing.assert_allclose(machine.loo_predictions_, after.loo_predictions_, **CLOSE)
+    plain = machine.kernel != ThinPlate(2) and machine.errors is machine.output_covariance
+    assert machine._report.known is not plain
 
 
 def test_influence_is_the_derivative_of_predictions(case):

@@ -173,3 +173,32 @@ def test_what_is_refused(rng):
     for B in (None, X[:, :1]):
         with pytest.raises(ValueError, match="conditionally positive definite"):
             minimize(RegularizedRisk(Squared(), Dense(K), y, 1e6, B), Direct())
+
+
+@pytest.mark.parametrize("columns", [0, 1, 2])
+def test_precisions_are_the_diagonal_of_the_bordered_inverse(rng, columns):
+    X, y = sample(rng)
+    K, c = Gaussian(1.0)(X), rng.uniform(0.5, 2.0, N)
+    c[[3, 8]] = 0.0
+    B = np.column_stack([np.ones(N), X[:, 0]])[:, :columns]
+    s = minimize(RegularizedRisk(Squared(), Dense(K), y, c, B), Direct(precisions=True))
+    live = np.flatnonzero(c)
+    M = K[np.ix_(live, live)] + np.diag(1.0 / c[live])
+    whole = np.block([[M, B[live]], [B[live].T, np.zeros((columns, columns))]])
+    np.testing.assert_allclose(s.precisions[live], np.diag(np.linalg.inv(whole))[: len(live)])
+    assert np.all(s.precisions[[3, 8]] == 0.0)
+    plain = minimize(RegularizedRisk(Squared(), Dense(K), y, c, B), Direct())
+    assert plain.precisions is None
+    np.testing.assert_allclose(s.a, plain.a, atol=1e-13)
+
+
+def test_precisions_are_left_out_where_they_are_not_known(rng):
+    """Of repeated samples, of few columns, and of samples that determine a column alone."""
+    X, y = sample(rng)
+    K, solver = Dense(Gaussian(1.0)(X)), Direct(precisions=True)
+    twice = Indexed(K, np.r_[np.arange(N), 0])
+    assert minimize(RegularizedRisk(Squared(), twice, np.r_[y, y[0]]), solver).precisions is None
+    few = LowRank(rng.normal(size=(N, 3)))
+    assert minimize(RegularizedRisk(Squared(), few, y), solver).precisions is None
+    alone = np.eye(N)[:, :1]
+    assert minimize(RegularizedRisk(Squared(), K, y, 1.0, alone), solver).precisions is None

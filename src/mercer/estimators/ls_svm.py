@@ -231,6 +231,8 @@ class LSSVR(Outputs):
             shares=shares,
             kind=self.gram,
         )
+        if sample.basis is None and sample.whitening is None and not self._report.coupled:
+            self._report.read_left_out([one.solution for one in solved])
 
     def _with_expansion(self, expansion: FittedExpansion) -> Self:
         new = super()._with_expansion(expansion)

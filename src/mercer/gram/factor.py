@@ -8,6 +8,7 @@ each Gram answers :func:`shifted` itself with one of the two factorizations here
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +22,7 @@ from mercer._typing import Array
 
 __all__ = [
     "MAX_BYTES",
+    "CholeskySolve",
     "Indefinite",
     "Solve",
     "bordered",
@@ -60,6 +62,37 @@ INDEFINITE = (
 
 class Indefinite(np.linalg.LinAlgError):
     """A matrix that should be positive definite has a negative eigenvalue beyond rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class CholeskySolve:
+    """Solve with a matrix whose Cholesky factor is known.
+
+    Parameters
+    ----------
+    solve : callable
+        Maps right sides to solutions.
+    factor : (m, m) array
+        Lower Cholesky factor of the rows and columns that are not left out.
+    live : (m,) array of int
+        Which of all n rows these are.
+    n : int
+        Number of rows.
+    """
+
+    solve: Solve
+    factor: Array
+    live: NDArray[np.intp]
+    n: int
+
+    def __call__(self, r: Array) -> Array:
+        return self.solve(r)
+
+    def inverse_diagonal(self) -> Array:
+        """Return the diagonal of the inverse, zero where a row is left out, (n,)."""
+        root, out = triangular_inverse(self.factor), np.zeros(self.n)
+        out[self.live] = np.einsum("ij,ij->j", root, root)
+        return out
 
 
 class Factorable(Protocol):
@@ -150,7 +183,7 @@ def by_cholesky(
     e: Array,
     eps: float = EPS,
     max_bytes: float = MAX_BYTES,
-) -> Solve:
+) -> CholeskySolve:
     """Solve with ``K + diag(e)`` by Cholesky of its rows and columns with finite ``e``.
 
     Parameters
@@ -179,7 +212,7 @@ def by_cholesky(
         x[live] = dpotrs(factor, r[live], lower=1)[0]
         return x
 
-    return refined([lambda: approximate], matvec, diagonal, e)
+    return CholeskySolve(refined([lambda: approximate], matvec, diagonal, e), factor, live, len(e))
 
 
 def by_woodbury(G: Array, e: Array) -> Solve:

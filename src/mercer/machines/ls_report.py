@@ -11,7 +11,7 @@ the bordered matrix,
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from mercer.machines.evaluating import dense
 from mercer.machines.protocol import LeastSquaresMachine
 from mercer.regularizers.errors import ErrorModel
 from mercer.smoothing.eigendecomposition import Spectral
+from mercer.solvers import Solution
 
 __all__ = ["Report", "UnavailableError", "kept", "quick_listing", "report_of"]
 
@@ -232,6 +233,16 @@ class Report:
         errors = [best.left_out(self.turned[:, k]) for k, best in enumerate(self.factors)]
         out[self.live] = np.column_stack(errors) @ self.turn.T
         return out
+
+    def read_left_out(self, solutions: Sequence[Solution]) -> None:
+        """Read left-out errors of outputs off their solutions, if these know their precisions."""
+        q = solutions[0].precisions
+        if q is None:
+            return
+        out = self.y - np.column_stack([one.f for one in solutions])
+        A = np.column_stack([one.a for one in solutions])
+        out[self.live] = A[self.live] / q[self.live, None]
+        self.left_out = out
 
     @cached_property
     def left_out_function(self) -> Array:

@@ -33,6 +33,8 @@ class Answer:
     bound : float, optional
         Proved lower bound of the objective. With it the machine is returned as it is where the run
         was stopped, although its coefficients are not those of slopes of the loss.
+    precisions : ndarray of shape (n,), optional
+        As in :class:`Solution`.
     """
 
     a: Array
@@ -41,6 +43,7 @@ class Answer:
     Ka: Array | None = None
     error: Array | None = None
     bound: float | None = None
+    precisions: Array | None = None
 
 
 @dataclass(eq=False)

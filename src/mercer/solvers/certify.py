@@ -130,6 +130,7 @@ def certify(
         resolution=gap_resolution(risk, a, b, certificate.f) if loose else 0.0,
         samples=None if part is None else part[1],
         n_samples=None if part is None else part[0].shape[0],
+        precisions=answer.precisions,
     )
 
 

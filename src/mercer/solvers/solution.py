@@ -80,6 +80,9 @@ class Solution:
         None for one row each.
     n_samples : int, optional
         Number of rows of the sample; None for as many as coefficients.
+    precisions : ndarray of shape (n,), optional
+        Of a squared loss, if its solver was asked for them: the inverse variance of every
+        observation given the others, by which ``a`` is divided to get left-out errors.
 
     Notes
     -----
@@ -109,6 +112,7 @@ class Solution:
     resolution: float = 0.0
     samples: NDArray[np.intp] | None = None
     n_samples: int | None = None
+    precisions: Array | None = None
 
     def __post_init__(self) -> None:
         status = check(self.status, self.objective, self.dual, self.gap, self.resolution)

@@ -98,7 +98,8 @@ class Cost:
         Z = features(columns.X[rows])
         kernel = features.kernel(candidate, Z, np.random.default_rng(columns.seed))
         began = time.perf_counter()
-        task.left_out(_fit(task.machine(kernel), Z, task, rows), Z, rows)
+        machine = task.machine(kernel).set_params(solver=task.solver)
+        task.left_out(_fit(machine, Z, task, rows), Z, rows)
         return cls(time.perf_counter() - began)
 
     def of(self, rows: float) -> float:
@@ -208,7 +209,8 @@ def judge(name: str, candidate: Candidate, columns: TableSample, task: Task) -> 
     Z = features(columns.X[: columns.judged])
     start = features.kernel(candidate, Z, np.random.default_rng(columns.seed))
     found = _tuned(task.machine(start), Z, task, columns, ard=True)
-    machine = _fit(found.best_estimator_, Z, task, slice(0, columns.judged))
+    template = clone(found.best_estimator_).set_params(solver=task.solver)
+    machine = _fit(template, Z, task, slice(0, columns.judged))
     left = task.left_out(machine, Z, slice(0, columns.judged))
     return Member(
         name,

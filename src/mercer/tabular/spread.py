@@ -19,6 +19,7 @@ from mercer._deadline import time_left
 from mercer._typing import Array
 from mercer.estimators.ls_svm import LSSVR
 from mercer.selection.tuning import tune
+from mercer.solvers import Direct
 
 __all__ = ["ErrorScales"]
 
@@ -96,7 +97,8 @@ class ErrorScales:
             refit=False,
             random_state=seed,
         )
-        machine = found.best_estimator_.fit(Z, roots, sample_weight=weights)
+        machine = found.best_estimator_.set_params(solver=Direct(precisions=True))
+        machine.fit(Z, roots, sample_weight=weights)
         least = LEAST * float(np.average(roots, weights=weights))
         scale = np.maximum(machine.loo_predictions_, least) ** 2
         local = cls._sorted(machine, least, errors / scale, weights)

@@ -14,6 +14,7 @@ from mercer.estimators.ls_svm import LSSVR
 from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
 from mercer.smoothing.factored import Factored
+from mercer.solvers import Direct
 
 __all__ = [
     "Logistic",
@@ -47,6 +48,9 @@ class Task(Protocol):
 
     weights: Array
     """Weights of the samples, (n,)."""
+
+    solver: Any
+    """Solver of machines that rows are left out of."""
 
     def machine(self, kernel: Kernel) -> Any:
         """Return a machine with a kernel, not fitted."""
@@ -83,6 +87,8 @@ class Squares:
     """
 
     tuned = 1000
+    # Left-out predictions from the factorization that fits the machine.
+    solver = Direct(precisions=True)
 
     def __init__(self, Y: Array, weights: Array) -> None:
         self.Y, self.weights = Y, weights
@@ -134,6 +140,8 @@ class Logistic:
     weights : (n,) array
         Weights of the samples.
     """
+
+    solver = "auto"
 
     def __init__(self, labels: NDArray[np.intp], k: int, weights: Array) -> None:
         self.labels, self.k, self.weights = labels, k, weights
