@@ -37,15 +37,20 @@ from mercer.tabular.members import (
     nested_predictions,
 )
 from mercer.tabular.tasks import FOLDS, Task
+from mercer.tabular.trees import BOOSTING, TREES, Ensemble, enlarge_trees, judge_trees
 
-__all__ = ["BY_NAME", "Automatic", "LeftOutPredictions", "Plan"]
+__all__ = ["BY_NAME", "TREES_BY_NAME", "Automatic", "LeftOutPredictions", "Plan"]
 
 
 BY_NAME = {candidate.name: candidate for candidate in CANDIDATES}
 """Candidates by their names."""
 
-Plan = dict[str, tuple[Candidate | None, Task]]
-"""Machines by name: kernel and form of the features, None for a learned metric, and the loss."""
+TREES_BY_NAME = {ensemble.name: ensemble for ensemble in TREES}
+"""Ensembles of trees by their names."""
+
+Plan = dict[str, tuple[Candidate | Ensemble | None, Task]]
+"""Machines by name: kernel and form of the features, or trees, or None for a learned metric; and
+the loss."""
 
 # Rows that are left out: more cost more than they tell. Fewer where every one of many outputs has a
 # factorization of its own: rows cubed, times outputs.
@@ -75,6 +80,9 @@ class LeftOutPredictions:
     values: Array
     """Predictions or decisions, (m, n, d)."""
 
+    unseen: Array | None = None
+    """Those of trees, whose settings no row has chosen, (t, n, d)."""
+
     honest: Callable[[], Array] | None = None
     """Makes those of the best member with scales chosen without the rows, (n, d)."""
 
@@ -99,7 +107,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[Constraints] = {
         "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
-        "members": [StrOptions({"auto"}), "array-like"],
+        "members": [StrOptions({"auto", "kernels"}), "array-like"],
         "budget": [Interval(Real, 0.0, None, closed="neither"), None],
         "max_rows": [Interval(Integral, 10, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -186,39 +194,50 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         with deadline(time_left() - 2.0 * cost.of(columns.judged) - again):
             members = self._judged(columns, plan)
         rows = slice(0, columns.judged)
-        if columns.judged < columns.fitted:
-            members = _best(members, rows, shares, KEPT)
+        trees = [member for member in members if member.name in TREES_BY_NAME]
+        kernels = [member for member in members if member.name not in TREES_BY_NAME]
+        if columns.judged < columns.fitted and kernels:
+            kernels = _best(kernels, rows, shares, KEPT)
+            members = kernels + trees
             self.notes_.append(
                 f"Scales are chosen by some of the rows and weights by {columns.judged}; the "
-                f"{len(members)} best machines are fitted to {columns.fitted} rows."
+                f"{len(kernels)} best kernel machines are fitted to {columns.fitted} rows."
             )
         members = self._completed(members, columns, plan, cost)
         larger = self._larger(n, columns, cost)
         if larger:
             held = slice(n - min(HELD, (n - columns.fitted) // 2), n)
-            for member in _best(members, rows, shares, ENLARGED):
+            for member in _best(kernels, rows, shares, ENLARGED) if kernels else ():
                 members.append(enlarge(member, columns, plan[member.name][1], held.start))
                 self._tell(members[-1])
+                self.notes_.append(
+                    f"{member.name}: one machine of all {n} rows is too large; an exact machine is "
+                    f"fitted to {columns.fitted} rows, and local machines in "
+                    f"{len(members[-1].fitted.leaves_)} parts to all but the last rows."
+                )
+            for member in trees:
+                if member.name == BOOSTING:
+                    members.append(enlarge_trees(member, columns, plan[BOOSTING][1], held.start))
+                    self._tell(members[-1])
             rows = held
             members = [member.judged_by(M[held], self._outputs) for member in members]
             self.notes_.append(
-                f"One machine of all {n} rows is too large: exact machines are fitted to "
-                f"{columns.fitted} rows, and local machines in {len(members[-1].fitted.leaves_)} "
-                f"parts to all but {n - held.start}, which decide between them."
+                f"{n - held.start} rows, to which no machine is fitted, decide between them."
             )
         self.members_ = members
         judged = LeftOutPredictions(
             rows,
             np.stack([member.left_out for member in members]),
+            unseen=np.stack([one.left_out for one in trees]) if trees and not larger else None,
             seconds=cost.of(rows.stop - rows.start),
         )
-        if larger:
+        if larger or not kernels:
             return judged
-        best = _best([m for m in members if m.name != METRIC], rows, shares, 1)[0]
+        best = _best([m for m in kernels if m.name != METRIC], rows, shares, 1)[0]
         if time_left() < FOLDS * best.seconds:
             return judged
         candidate, task = plan[best.name]
-        assert candidate is not None
+        assert isinstance(candidate, Candidate)
         honest = partial(nested_predictions, best.name, candidate, columns, task)
         return replace(judged, honest=honest)
 
@@ -240,10 +259,15 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             candidate, task = plan[name]
             if candidate is None:
                 return judge_metric(done["matern"], columns, task)
+            if isinstance(candidate, Ensemble):
+                return judge_trees(candidate, columns, task)
             return judge(name, candidate, columns, task)
 
-        for candidate in {candidate for candidate, _ in plan.values() if candidate is not None}:
-            columns.features(candidate)  # made once, before threads ask for them
+        for candidate, _ in plan.values():  # made once, before threads ask for them
+            if isinstance(candidate, Candidate):
+                columns.features(candidate)
+            elif isinstance(candidate, Ensemble):
+                _ = columns.ranked
         for name, member in call_ready(fit, pick, at_once(self.n_jobs)):
             done[name] = member
             self._tell(member)
@@ -257,8 +281,9 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         """Return what machines cost, and rows for which one of them leaves most of the budget."""
         if time_left() == np.inf:
             return Cost(), columns
-        candidate, task = next(iter(plan.values()))
-        assert candidate is not None
+        kernels = (entry for entry in plan.values() if isinstance(entry[0], Candidate))
+        candidate, task = next(kernels, (CANDIDATES[0], next(iter(plan.values()))[1]))
+        assert isinstance(candidate, Candidate)
         cost = Cost.measured(candidate, columns, task)
         n = cost.rows(FITTING * time_left())
         if n >= columns.fitted:
@@ -309,6 +334,8 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     def _asked(self, plan: Plan, usual: Sequence[str], columns: TableSample) -> Plan:
         """Return the machines that are asked for and make sense."""
         asked = list(usual) if isinstance(self.members, str) else list(self.members)
+        if isinstance(self.members, str) and self.members == "kernels":
+            asked = [name for name in asked if name not in TREES_BY_NAME]
         wrong = [name for name in asked if name not in plan]
         if wrong or not asked:
             raise ValueError(f"members are names among {list(plan)}, got {self.members!r}.")
@@ -338,8 +365,8 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     ) -> bool:
         """Return whether left-out rows are predicted better than by a constant; say it if not.
 
-        Where left-out predictions leave a doubt, the best machine predicts by folds with scales of
-        their own.
+        Where left-out predictions leave a doubt, and trees do not dispel it, the best machine
+        predicts by folds with scales of their own.
 
         Parameters
         ----------
@@ -351,7 +378,10 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             Weights of the judged rows.
         """
         sure = _standard_errors(gain(judged.values), weights)
-        if CLEAR > sure > PROOF and judged.honest is not None:
+        doubtful = CLEAR > sure > PROOF
+        if doubtful and judged.unseen is not None:
+            doubtful = _standard_errors(gain(judged.unseen), weights) <= PROOF
+        if doubtful and judged.honest is not None:
             sure = _standard_errors(gain(judged.honest()[None]), weights)
         if sure > PROOF:
             return True
@@ -384,7 +414,11 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             (self.encoder_.names_[j], float(matters[j]))
             for j in np.argsort(-matters, kind="stable")
         ]
-        return Explanation(members, columns, together, measure, list(self.notes_))
+        trees = [one.name.partition(",")[0] in TREES_BY_NAME for one in self.members_]
+        kinds = {"kernel machines": float(shares[np.invert(trees)].sum())}
+        if any(trees):
+            kinds["trees"] = float(shares[trees].sum())
+        return Explanation(members, columns, together, measure, list(self.notes_), kinds)
 
     def effect(self, X: PointsLike, column: Any, points: int = 20) -> Effect:
         """Return how mean predictions, or probabilities of classes, change with a column.

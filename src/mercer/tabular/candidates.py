@@ -17,13 +17,16 @@ from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.matern import Matern
 from mercer.preprocessing import RankNormalizer, Scaler
 
-__all__ = ["CANDIDATES", "Candidate", "Features"]
+__all__ = ["CANDIDATES", "MARKS", "Candidate", "Features", "binary"]
 
 
 # Pairs of rows that tell how far apart the values of a column are.
 PAIRS = 1000
 # Distances are not smaller: a column that differs in one row of a thousand is no infinite evidence.
 LEAST = 1e-3
+# Columns of two values that have scales of one size at the start, where there are more: a mark that
+# few rows have says no more than others, as it would if each were divided by its own spread.
+MARKS = 30
 
 
 @dataclass(frozen=True)
@@ -102,10 +105,14 @@ class Features:
         first, second = rng.integers(0, len(Z), size=(2, PAIRS))
         apart = np.abs(Z[first] - Z[second])
         apart[:, p:] = apart[:, p:] != 0.0
-        if candidate.absolute:
-            scales = (p + q) * np.maximum(apart.mean(axis=0), LEAST)
-        else:
-            scales = np.sqrt((p + q) * np.maximum(np.mean(apart**2, axis=0), LEAST))
+        power = 1.0 if candidate.absolute else 2.0
+        mean = np.maximum(np.mean(apart**power, axis=0), LEAST)
+        marks = binary(Z[:, :p])
+        if len(marks) > MARKS:
+            # The distance of the two values, and how often two rows differ in the mean column.
+            between = np.ptp(Z[:, marks], axis=0) ** power
+            mean[marks] = between * np.mean(apart[:, marks] != 0.0)
+        scales = ((p + q) * mean) ** (1.0 / power)
         if candidate.absolute or p == 0:
             return Laplacian(scales, categories=tuple(range(p, p + q)))
         if q == 0:
@@ -114,3 +121,15 @@ class Features:
             (p + q) * np.maximum(apart[:, p:].mean(axis=0), LEAST), categories=tuple(range(q))
         )
         return candidate.family(scales[:p]).on(list(range(p))) * names.on(list(range(p, p + q)))
+
+
+def binary(X: Array) -> NDArray[np.intp]:
+    """Return the columns of two values.
+
+    Examples
+    --------
+    >>> binary(np.array([[0.0, 1.0], [1.0, 2.0], [0.0, 3.0]]))
+    array([0])
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    return np.flatnonzero(np.all((low == X) | (high == X), axis=0) & (low < high))

@@ -17,30 +17,46 @@ from mercer._settings import settings
 from mercer._sklearn import fit_context
 from mercer._threads import team
 from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
-from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions, Plan
+from mercer.tabular.automatic import (
+    BY_NAME,
+    TREES_BY_NAME,
+    Automatic,
+    LeftOutPredictions,
+    Plan,
+)
+from mercer.tabular.candidates import MARKS, binary
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
 from mercer.tabular.stacking import log_odds, logistic_weights, probabilities
 from mercer.tabular.tasks import Logistic, SquaredSigns, signs
+from mercer.tabular.trees import BOOSTING
 
 __all__ = ["AutoClassifier"]
 
 
 # Rows squared, times classes, beyond which logistic machines would take too long.
 AFFORDABLE = 1.2e8
-# Machines of least squares beside logistic ones: their errors are of another kind.
-BESIDE = ("laplacian-ranks", "matern", "gaussian")
-# Of many classes, each of which has its own logistic machine, fewer machines are logistic.
-MANY = 3
-FEWER = ("laplacian-ranks", "matern")
+# Rows beyond which boosting, which is fitted again without each fold, pays.
+BOOSTED = 3000
+# Machines of two classes, and of many, each of which has a logistic machine of its own; least
+# squares share a factorization between the classes.
+OF_TWO = ("laplacian-ranks", "matern", "gaussian", "squares-laplacian-ranks")
+OF_MANY = (
+    "laplacian-ranks",
+    "matern",
+    METRIC,
+    "squares-laplacian-ranks",
+    "squares-matern",
+    "squares-gaussian",
+)
 
 
 @settings
 class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
     r"""Classification of a table as it is: kernels learned from the data, stacked and calibrated.
 
-    Logistic machines with five kernels, one more in a learned metric and three least-squares
-    machines make log odds together,
+    Kernel machines make log odds together, and two forests beside them: of two classes, logistic
+    machines with three kernels and one of least squares,
 
     .. math:: \log \frac{p_c}{p_0} = \sum_m w_m f_{mc}(x) + b_c, \qquad w_m \ge 0.
 
@@ -48,15 +64,17 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
     Laplace's approximation where the loss is logistic. The weights :math:`w_m` and constants
     :math:`b_c` minimize the logistic loss of left-out decisions, so that probabilities are
     calibrated; weights are drawn to equal ones as far as these decisions do not tell the machines
-    apart. Kernels, columns, categories and missing cells are as in :class:`AutoRegressor`.
+    apart. Kernels, columns, categories and missing cells are as in :class:`AutoRegressor`. Forests
+    are scikit-learn's; every row is judged by the trees that were grown without it.
 
     Parameters
     ----------
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns that are categories although they hold numbers; columns of words always are.
-    members : "auto" or list of str, default="auto"
+    members : "auto", "kernels" or list of str, default="auto"
         Machines to fit: names as in :class:`AutoRegressor`, and with "squares-" before them for
-        least squares of plus and minus one; all by default.
+        least squares of plus and minus one. "kernels" leaves trees out. `explain` tells what share
+        each of them has, and each kind.
     budget : float, optional
         Seconds that the fit may take. Where they do not suffice for the first machine it is fitted
         to fewer rows, drawn at random, with a warning; no further machine is begun that would
@@ -100,13 +118,17 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
 
     Notes
     -----
-    For three classes and more two kernels are logistic beside the learned metric, since every class
-    has machines of its own. Left-out decisions of least squares are exact; those of logistic
-    machines are one Newton step from the machine with all rows, and those of the learned metric are
-    made by five folds. Where logistic machines would take too long (more than some 4,500 rows for
-    six classes, 3,500 for ten) all machines are of least squares, which share one factorization
-    between the classes. Least squares estimate :math:`2 p - 1`: their log odds are soft logarithms
-    of these estimates.
+    Of three classes and more, every one of which has logistic machines of its own, two kernels are
+    logistic beside a learned metric, and three machines are of least squares, which share one
+    factorization between the classes. Beyond 3000 rows gradient boosting of scikit-learn is a
+    member too, judged by five folds. Where most of the columns, and more than 30, have two values,
+    no machine is of least squares, and these columns begin with length scales of one size.
+
+    Left-out decisions of least squares are exact; those of logistic machines are one Newton step
+    from the machine with all rows, and those of the learned metric are made by five folds. Where
+    logistic machines would take too long (more than some 4,500 rows for six classes, 3,500 for ten)
+    all kernel machines are of least squares. Least squares estimate :math:`2 p - 1`: their log odds
+    are soft logarithms of these estimates.
 
     See Also
     --------
@@ -159,28 +181,34 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
             M, labels, weights = M[order], labels[order], weights[order]
             self._outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
             shares = partial(_shares, labels, weights)
-            judged = self._fit_members(M, *self._plan(labels, weights), shares)
+            judged = self._fit_members(M, *self._plan(M, labels, weights), shares)
             self._weigh(judged, labels, weights)
             self._set_left_out(judged, labels, weights, order, whole)
         self.seconds_ = time.perf_counter() - began
         return self
 
-    def _plan(self, labels: NDArray[np.intp], weights: Array) -> tuple[Plan, list[str]]:
+    def _plan(self, M: Array, labels: NDArray[np.intp], weights: Array) -> tuple[Plan, list[str]]:
         """Return all machines, and those that can be had in reasonable time."""
         k, n = len(self.classes_), min(len(labels), self.max_rows)
         logistic, squares = Logistic(labels, k, weights), SquaredSigns(signs(labels, k), weights)
         plan: Plan = {name: (candidate, logistic) for name, candidate in BY_NAME.items()}
         plan |= {METRIC: (None, logistic)}
         plan |= {f"squares-{name}": (candidate, squares) for name, candidate in BY_NAME.items()}
+        plan |= {name: (ensemble, logistic) for name, ensemble in TREES_BY_NAME.items()}
+        trees = [name for name in TREES_BY_NAME if name != BOOSTING or n > BOOSTED]
         if self._outputs * float(n) ** 2 > AFFORDABLE:
             if isinstance(self.members, str):
                 self.notes_.append(
                     f"Logistic machines of {n} rows and {k} classes would take long: all machines "
                     "are of least squares."
                 )
-            return plan, [f"squares-{name}" for name in BY_NAME]
-        names = list(BY_NAME) if k < MANY else FEWER
-        return plan, [*names, METRIC, *(f"squares-{name}" for name in BESIDE)]
+            return plan, [*(f"squares-{name}" for name in BY_NAME), *trees]
+        if k > 2:
+            return plan, [*OF_MANY, *trees]
+        marks = len(binary(M))
+        # Least squares are too sure of rows that differ in marks alone.
+        mostly = marks > max(MARKS, 0.5 * M.shape[1])
+        return plan, [*(name for name in OF_TWO if name in BY_NAME or not mostly), *trees]
 
     def _weigh(self, judged: LeftOutPredictions, labels: NDArray[np.intp], weights: Array) -> None:
         """Weigh the members, or none of them where class frequencies are as good."""

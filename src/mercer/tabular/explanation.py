@@ -34,7 +34,8 @@ class Explanation:
     """Name, share of the weight, left-out error and seconds of every machine."""
 
     columns: list[tuple[str, float]]
-    """Name of every column, and how much it moves kernel values in shares of all columns."""
+    """Name of every column, and how much it matters, in shares of all columns: how far it moves
+    kernel values, or what cuts of trees gain by it."""
 
     error: float
     """Left-out error of the whole."""
@@ -45,10 +46,16 @@ class Explanation:
     notes: list[str]
     """What deserves a second look."""
 
+    kinds: dict[str, float]
+    """Shares of the weight that kernel machines have, and trees."""
+
     def __str__(self) -> str:
         lines = [f"{'machine':30s}{'weight':>8s}{self.measure:>20s}{'seconds':>9s}"]
         lines += [f"{a:30s}{w:8.2f}{e:20.4g}{s:9.1f}" for a, w, e, s in self.members]
-        lines += [f"{'together':30s}{1:8.2f}{self.error:20.4g}", ""]
+        lines += [f"{'together':30s}{1:8.2f}{self.error:20.4g}"]
+        if len(self.kinds) > 1:
+            lines += [f"  {kind:28s}{share:8.2f}" for kind, share in self.kinds.items()]
+        lines += [""]
         lines += [f"{'column':30s}{'importance':>12s}"]
         lines += [f"{name[:29]:30s}{share:12.1%}" for name, share in self.columns[:20]]
         if len(self.columns) > 20:

@@ -16,7 +16,13 @@ from mercer._sklearn import check_y, fit_context
 from mercer._threads import team
 from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.framing import framed, quantile_names, set_output
-from mercer.tabular.automatic import BY_NAME, Automatic, LeftOutPredictions
+from mercer.tabular.automatic import (
+    BY_NAME,
+    TREES_BY_NAME,
+    Automatic,
+    LeftOutPredictions,
+    Plan,
+)
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
 from mercer.tabular.spread import ErrorScales
@@ -51,9 +57,10 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
     ----------
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns that are categories although they hold numbers; columns of words always are.
-    members : "auto" or list of str, default="auto"
+    members : "auto", "kernels" or list of str, default="auto"
         Machines to fit, among "laplacian-ranks", "matern", "laplacian", "gaussian", "matern-ranks"
-        and "metric"; all by default. "metric" learns directions from the gradients of "matern".
+        and "metric", all by default; and "forest", "extra-trees" and "boosting" of scikit-learn if
+        they are asked for. "metric" learns directions from the gradients of "matern".
     budget : float, optional
         Seconds that the fit may take. Where they do not suffice for the first machine it is fitted
         to fewer rows, drawn at random, with a warning; no further machine is begun that would
@@ -158,11 +165,14 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
             scale = np.sqrt(np.average((Y - self._mean) ** 2, axis=0, weights=weights))
             self._scale = np.where(scale > 0, scale, 1.0)
             task = Squares((Y - self._mean) / self._scale, weights)
-            plan = {name: (candidate, task) for name, candidate in BY_NAME.items()}
+            plan: Plan = {name: (candidate, task) for name, candidate in BY_NAME.items()}
+            plan[METRIC] = None, task
+            usual = list(plan)
+            plan |= {name: (ensemble, task) for name, ensemble in TREES_BY_NAME.items()}
             judged = self._fit_members(
                 M,
-                {**plan, METRIC: (None, task)},
-                [*plan, METRIC],
+                plan,
+                usual,
                 lambda judged: np.asarray(self._convex(judged, task).mean(axis=0)),
             )
             self._weigh(judged, task)
@@ -216,8 +226,10 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         self, M: Array, judged: LeftOutPredictions, task: Squares
     ) -> list[ErrorScales]:
         """Return the scale of errors of every output."""
-        best = self.members_[int(np.argmax(self._weights.mean(axis=0)))]
-        points, kernel = best.points(M), best.fitted.kernel_
+        order = np.argsort(-self._weights.mean(axis=0), kind="stable")
+        members = [self.members_[k] for k in order]
+        best = next((one for one in members if hasattr(one.machine, "kernel_")), members[0])
+        points, kernel = best.points(M), getattr(best.machine, "kernel_", None)
         errors = task.Y[judged.rows] - np.einsum("km,mnk->nk", self._weights, judged.values)
         self._spread_member = best
         s = task.weights[judged.rows]

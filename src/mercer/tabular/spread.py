@@ -65,8 +65,9 @@ class ErrorScales:
 
         Parameters
         ----------
-        kernel : Kernel
-            Kernel whose length scales are multiplied by a common factor.
+        kernel : Kernel or None
+            Kernel whose length scales are multiplied by a common factor; the width is constant
+            where there is none.
         Z : (m, p) array
             Points.
         errors : (m,) array
@@ -83,7 +84,7 @@ class ErrorScales:
         constant = cls._sorted(None, 0.0, errors, weights)
         roots = np.sqrt(np.abs(errors))
         left = time_left() - seconds
-        if len(errors) < 50 or not np.ptp(roots) > 0 or left <= 0.0:
+        if kernel is None or len(errors) < 50 or not np.ptp(roots) > 0 or left <= 0.0:
             return constant
         few = slice(0, tuned)
         found = tune(

@@ -21,6 +21,8 @@ __all__ = [
     "SquaredSigns",
     "Squares",
     "Task",
+    "TreeNumbers",
+    "TreeVotes",
     "left_out_decisions",
     "signs",
     "soft_odds",
@@ -35,6 +37,9 @@ CERTAIN = 30.0
 LEAST = 1e-8
 # Estimates of probabilities below this are not told apart.
 SOFT = 0.1
+# Votes that every class has beside those of the trees, in shares of their number: a third of three
+# hundred trees does not tell smaller probabilities from none.
+FREE_VOTES = 0.005
 
 
 class Task(Protocol):
@@ -187,6 +192,42 @@ class Logistic:
         out = np.full((len(Z), d), -CERTAIN)
         out[:, classes] = found if found.shape[1] > 1 else np.hstack([-found, found])
         return out
+
+
+class TreeNumbers:
+    """What trees say of numbers."""
+
+    @staticmethod
+    def says(machine: Any, Z: Array, d: int) -> Array:
+        return np.asarray(machine.predict(Z), dtype=np.float64).reshape(len(Z), d)
+
+    @staticmethod
+    def out_of_bag(machine: Any, d: int) -> Array:
+        """Return what the trees of a forest that were grown without each sample say of it."""
+        return np.asarray(machine.oob_prediction_, dtype=np.float64).reshape(-1, d)
+
+
+class TreeVotes:
+    """Log odds of the probabilities that trees say of classes."""
+
+    @staticmethod
+    def says(machine: Any, Z: Array, d: int) -> Array:
+        return _odds_of_votes(machine.predict_proba(Z), machine.classes_, d)
+
+    @staticmethod
+    def out_of_bag(machine: Any, d: int) -> Array:
+        """Return what the trees of a forest that were grown without each sample say of it."""
+        votes = np.asarray(machine.oob_decision_function_)
+        known = np.isfinite(votes)
+        return _odds_of_votes(np.where(known, votes, 1.0 / votes.shape[1]), machine.classes_, d)
+
+
+def _odds_of_votes(votes: Any, classes: NDArray[np.intp], d: int) -> Array:
+    """Return log odds from shares of votes, (n, d); classes that have none are unlikely."""
+    shares = np.full((len(votes), max(d, 2)), FREE_VOTES)
+    shares[:, classes] += votes
+    odds = np.log(shares)
+    return odds if d > 1 else odds[:, 1:] - odds[:, :1]
 
 
 def soft_odds(values: Array) -> Array:
