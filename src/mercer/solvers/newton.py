@@ -49,7 +49,7 @@ FLAT_CURVATURE_PART = 1e-16
 SYSTEM_ERROR_PART = 0.1
 # Multiplications of a factorization in the time of one of a product with K, which waits for memory;
 # and iterations below which conjugate gradients are not worth a preconditioner.
-FACTOR_SPEED_RATIO, MIN_PRECONDITIONED_ITERATIONS = 16.0, 20
+FACTOR_SPEED_RATIO, MIN_PRECONDITIONED_ITERATIONS = 16.0, 10
 # A full step is taken if it leaves less than this fraction of the slope. Any other one is exact:
 # the objective along a line costs little next to a linear system, and exact steps save some.
 FULL_STEP_SLOPE_PART, EXACT_STEP_SLOPE_PART = 0.1, 1e-4
