@@ -69,6 +69,9 @@ class LogisticEvidence:
         Labels +1 or -1, a column a machine.
     weights : (n,) array, optional
         Weights of the samples; ones by default.
+    tol : float, default=1e-11
+        Decrease of the functional, per sample, after which Newton's method ends. The curvatures are
+        those before the last step, so that the error of the evidence is of the order of its root.
 
     References
     ----------
@@ -87,7 +90,10 @@ class LogisticEvidence:
     True
     """
 
-    def __init__(self, Y: ArrayLike, weights: ArrayLike | None = None) -> None:
+    def __init__(
+        self, Y: ArrayLike, weights: ArrayLike | None = None, tol: float = MIN_DECREASE
+    ) -> None:
+        self.tol = tol
         self.Y: Array = np.asarray(Y, dtype=np.float64).reshape(len(np.asarray(Y)), -1)
         n = len(self.Y)
         self.weights: Array = (
@@ -150,7 +156,7 @@ class LogisticEvidence:
                 if moved <= value + 1e-12 * abs(moved) or step < 1e-6 or value == np.inf:
                     break
                 step *= 0.5
-            done = abs(value - moved) <= MIN_DECREASE * n
+            done = abs(value - moved) <= self.tol * n
             a, f, value = coefficients, values, moved
             if done:
                 break

@@ -11,9 +11,9 @@ from scipy.special import expit
 from mercer._typing import AnyArray, Array
 from mercer.estimators.general import KernelLogisticRegression
 from mercer.estimators.ls_svm import LSSVR
+from mercer.gram.factor import cholesky, triangular_inverse
 from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
-from mercer.smoothing.factored import Factored
 from mercer.solvers import Direct
 
 __all__ = [
@@ -175,7 +175,8 @@ class Logistic:
         return int(np.min(np.bincount(self.labels[:n], minlength=self.k))) >= 2 * FOLDS
 
     def left_out(self, machine: KernelMachine, Z: Array, rows: Any) -> Array:
-        K, f = np.asarray(machine.kernel_(Z)), self.says(machine, Z, self.Y.shape[1])
+        K = np.asarray(machine.kernel_.symmetric(Z), dtype=np.float64)
+        f = self.says(machine, Z, self.Y.shape[1])
         Y, s = self.Y[rows], self.weights[rows]
         found = [
             left_out_decisions(K, f[:, k], Y[:, k], s, float(machine.C_)) for k in range(Y.shape[1])
@@ -285,12 +286,22 @@ def left_out_decisions(K: Array, f: Array, y: Array, s: Array, C: float) -> Arra
     C : float
         Weight of the loss.
     """
-    p = expit(f)
+    live = np.flatnonzero(s > 0)
+    p, s = expit(f[live]), s[live]
     W = np.maximum(s * p * (1.0 - p), LEAST)
-    live = s > 0
-    fit = Factored(K, np.ones((len(K), 1)), np.where(live, W, 0.0), C).fit(np.zeros(len(K)))
-    free = np.clip(fit.q / C, 1e-12, 1.0)  # 1 - W v
-    g = s[live] * (0.5 * (y[live] + 1.0) - p[live])
+    root = np.sqrt(C * W)
+    # M = 1 + W^1/2 C K W^1/2, without what the constant takes from its inverse, is 1 - W v there.
+    M = (K if len(live) == len(K) else K[np.ix_(live, live)]) * root
+    M *= root[:, None]
+    M[np.diag_indices(len(M))] += 1.0
+    if not cholesky(M.T):
+        raise ValueError("the kernel matrix is not positive semidefinite.")
+    inverse = triangular_inverse(M.T)
+    constant = inverse @ root
+    free = np.einsum("ij,ij->j", inverse, inverse)
+    free -= (inverse.T @ constant) ** 2 / float(constant @ constant)
+    free = np.clip(free, 1e-12, 1.0)
+    g = s * (0.5 * (y[live] + 1.0) - p)
     out = f.copy()
-    out[live] -= g * (1.0 - free) / (W[live] * free)
+    out[live] -= g * (1.0 - free) / (W * free)
     return np.clip(out, -CERTAIN, CERTAIN)
