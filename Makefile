@@ -7,8 +7,10 @@ JOBS ?= 2
 PIN ?=
 BIN := $(VENV)/bin
 # An interpreter that has lightgbm, xrfm and neo-ls-svm, for the tables also catboost, xgboost, pytabkit and
-# interpret-core; it need not have this library.
+# interpret-core (benchmarks/tables/peers.txt); it need not have this library.
 PEERS ?= $(BIN)/python
+# An interpreter that has AutoGluon (benchmarks/tables/autogluon.txt).
+AUTOGLUON ?= $(BIN)/python
 READY := $(VENV)/.mercer-installed
 
 # The tests run in several processes: each one keeps to a single thread of BLAS and of compiled code.
@@ -216,9 +218,10 @@ bench-tune: $(READY)  ## one call against grids on 35 real tables, resumable, ab
 bench-tune-short: $(READY)  ## a minute: is one call as good as a grid, and faster
 	$(BIN)/python benchmarks/tuning/tuning.py short
 
-bench-tables: $(READY)  ## the recommended estimators against boosted trees and others on 32 tables, resumable, five hours
+bench-tables: $(READY)  ## the recommended estimators against boosted trees and others on 54 tables, resumable, 18 hours
 	$(BIN)/python benchmarks/tables/contest.py run mercer
 	$(PEERS) benchmarks/tables/contest.py run peers
+	$(AUTOGLUON) benchmarks/tables/contest.py run autogluon
 	$(BIN)/python benchmarks/tables/contest.py gather
 
 bench-tables-short: $(READY)  ## half a minute: are the recommended estimators good on few rows, and in time

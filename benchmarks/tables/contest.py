@@ -1,8 +1,9 @@
 """The contest on tables: the recommended estimators, untouched, against what others offer.
 
 ``contest.py run FAMILY`` measures the methods of a family as ``plan.json`` has decided, one line of
-JSON each, and goes on where it was cut short: ``mercer``, and ``peers`` (by an interpreter that has
-them and need not have this library). ``gather`` makes the table ``contest.json`` of the lines and
+JSON each, and goes on where it was cut short: ``mercer``, ``peers`` (by an interpreter that has
+them and need not have this library) and ``autogluon`` (by another one; ``peers.txt`` and
+``autogluon.txt`` say what they need). ``gather`` makes the table ``contest.json`` of the lines and
 the page of the table, ``report`` the page alone; ``standing`` prints one method against the others
 where both are done; ``short`` is a test of half a minute.
 """
@@ -11,9 +12,11 @@ import argparse
 import datetime
 import importlib
 import json
+import math
 import multiprocessing
 import os
 import platform
+import resource
 import subprocess
 import sys
 import time
@@ -30,11 +33,15 @@ os.environ |= dict.fromkeys(
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.tables.sets import PLAN, SETS, SHORT, SIZES, Split, fits, split
+from benchmarks.tables.sets import EVERY, PLAN, SHORT, Split, fits, planned_splits, split
 
 HERE = Path(__file__).resolve().parent
 LINES = HERE / "results"
-FAMILIES = {"mercer": "benchmarks.tables.ours", "peers": "benchmarks.tables.peers"}
+FAMILIES = {
+    "mercer": "benchmarks.tables.ours",
+    "peers": "benchmarks.tables.peers",
+    "autogluon": "benchmarks.tables.gluon",
+}
 
 
 class Job(NamedTuple):
@@ -47,16 +54,23 @@ class Job(NamedTuple):
 
 
 def measure(fit: Any, data: Split) -> dict[str, Any]:
-    """Return the metrics of a method, the processor seconds it took and its choices."""
+    """Return the metrics of a method, the seconds it took and its choices."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        start = time.process_time()
+        clock, start = time.perf_counter(), processor()
         predict, chosen = fit(data)
-        fitted = time.process_time()
+        clock, fitted = time.perf_counter() - clock, processor()
         predicted = predict(data.X_test)
-        done = time.process_time()
+        done = processor()
     found = {"n": len(data.y), **data.judge(predicted)}
-    return found | {"seconds": fitted - start, "predict": done - fitted, "chosen": chosen}
+    found |= {"seconds": fitted - start, "clock": clock, "predict": done - fitted}
+    return found | {"chosen": chosen}
+
+
+def processor() -> float:
+    """Return the processor seconds of this process and of its children that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def about(packages: Iterable[str]) -> dict[str, Any]:
@@ -115,27 +129,30 @@ class Worker:
     def __call__(self, job: Job) -> dict[str, Any]:
         if self.process is None:
             self.start()
+        contenders = PLAN["contenders"].get(self.family, {})
+        limit = contenders.get(job.method, {}).get("limit", PLAN["limit"])
         self.pipe.send(job)
         try:
-            state, found = self._wait(None)
+            state, found = self._wait(math.inf)
             if state == "start":
-                state, found = self._wait(self._seconds() + PLAN["limit"])
+                state, found = self._wait(limit)
         except EOFError:
             state, found = "failed", "the process ended"
             self.end()
         return found if state == "done" else {"failed": found}
 
-    def _wait(self, limit: float | None) -> tuple[str, Any]:
+    def _wait(self, limit: float) -> tuple[str, Any]:
+        start = self._seconds()
         while not self.pipe.poll(0.5):
-            if limit is not None and self._seconds() > limit:
+            if self._seconds() - start > limit:
                 self.end()
-                return "failed", f"more than {PLAN['limit']} processor seconds"
+                return "failed", f"more than {limit} processor seconds"
         return self.pipe.recv()
 
     def _seconds(self) -> float:
-        """Return the processor seconds of the process, as the kernel counts them."""
+        """Return the processor seconds of the process and its ended children, by the kernel."""
         stat = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+        return sum(map(int, stat[11:15])) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:
         if self.process is not None:
@@ -147,17 +164,18 @@ class Worker:
 def jobs(family: str) -> Iterator[Job]:
     """Yield everything that the plan has for a family: breadth first, dear methods last."""
     contenders = PLAN["contenders"][family]
-    names = [name for sets in SETS.values() for name in sets]
+    names = [name for sets in EVERY.values() for name in sets]
     for group in PLAN["groups"]:
-        few = PLAN["subset"] if group == "subset" else {"sets": names, "splits": None}
-        for size in SIZES:
-            methods = [
-                method
+        few = PLAN["subset"]["sets"] if group == "subset" else names
+        for size in map(int, PLAN["sizes"]):
+            splits = {
+                method: planned_splits(how, size)
                 for method, how in contenders.items()
-                if how["group"] == group and size in how.get("sizes", SIZES)
-            ]
-            for number in range(few["splits"] or PLAN["sizes"][str(size)]["splits"]):
-                for name in few["sets"]:
+                if how["group"] == group
+            }
+            for number in range(max(splits.values(), default=0)):
+                for name in few:
+                    methods = [method for method, some in splits.items() if number < some]
                     if methods and fits(name, size):
                         yield from (Job(method, name, size, number) for method in methods)
 
@@ -212,8 +230,8 @@ def line(result: dict[str, Any]) -> str:
     text = "{set} {size} {split} {method}: ".format_map(result)
     if "failed" in result:
         return text + "failed, " + result["failed"]
-    names = ("rmse",) if "rmse" in result else ("error", "log_loss")
-    return text + ", ".join(f"{k} {result[k]:.4f}" for k in (*names, "seconds"))
+    names = (*(("rmse",) if "rmse" in result else ("error", "log_loss")), "seconds", "clock")
+    return text + ", ".join(f"{k} {result[k]:.4f}" for k in names if k in result)
 
 
 def short() -> int:
@@ -266,7 +284,7 @@ def main() -> int:
     parser.add_argument("--splits", nargs="*", type=int, default=[])
     parser.add_argument("--out", type=Path, default=LINES, help="folder of the lines")
     parser.add_argument("--again", action="store_true", help="also what other commits have done")
-    parser.add_argument("--developed", action="store_true", help="hide the fresh sets")
+    parser.add_argument("--developed", action="store_true", help="hide fresh and unseen sets")
     options = parser.parse_args()
     if options.action == "run":
         run(options)

@@ -1,4 +1,4 @@
-"""The page of the contest on tables, and its figure of average ranks."""
+"""The page of the contest on tables, and its figures: error against time, average ranks."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.ranking_figure import ranks
-from benchmarks.tables.sets import FRESH, PLAN, SETS, SIZES
-from benchmarks.tables.table import JUDGED, METHODS, OURS, Field, gather, geometric
+from benchmarks.tables.price_figure import Point, prices
+from benchmarks.tables.sets import (
+    FRESH,
+    PLAN,
+    SETS,
+    SIZES,
+    UNSEEN,
+    UNSEEN_SIZE,
+    planned_splits,
+)
+from benchmarks.tables.table import BASE, JUDGED, METHODS, OURS, PEERS, Field, gather, geometric
 
 __all__ = ["PAGE", "TABLE", "gather", "page", "publish"]
 
@@ -17,6 +26,7 @@ HERE = Path(__file__).resolve().parent
 TABLE = HERE / "contest.json"
 PAGE = HERE.parents[1] / "docs" / "explanation" / "tables.md"
 FIGURE = "tables_ranks.svg"
+PRICES = "tables_prices.svg"
 TITLES = {"rmse": "RMSE", "error": "error", "log_loss": "log loss", "brier": "Brier score"}
 TITLES |= {"ece": "calibration error", "r2": "R2"}
 
@@ -25,10 +35,20 @@ HEAD = """\
 
 {summary}
 
+```{{image}} {prices}
+:alt: error against processor time, both relative to CatBoost
+```
+
+Error against processor seconds of the fit, one point a contender and size, both as ratios to
+CatBoost with its defaults (geometric means over sets): points left of the grey line are faster,
+points below the other are better. A set on which a fit failed, or on which one of the two errors is
+zero, is left out of the point; {unseen_size} are the unseen sets. {without}
+
 Average ranks, ratios and tests of the recommended estimators, untouched, against boosted trees and
 others on {regression} regression and {classification} classification sets with their categories and
-missing cells. Training rows: {sizes}. Sets, sizes, splits,
-contenders and metrics were decided in `benchmarks/tables/plan.json` before anything was measured.
+missing cells, and on {unseen} unseen sets. Training rows: {sizes}. Sets, sizes, splits,
+contenders and metrics were decided in `benchmarks/tables/plan.json` before anything was measured,
+except what the list of decisions below names.
 This page is written by `make bench-tables`; do not edit it by hand.
 
 ## Settings
@@ -37,6 +57,7 @@ This page is written by `make bench-tables`; do not edit it by hand.
 - {features}
 - {failures}
 - {seen}
+- {missing}
 - One thread each. {machines} The recommended estimators are those of commit {commits}.
 
 | contender | settings | training rows |
@@ -73,6 +94,16 @@ LIMITS = """
 """
 
 
+KINDS = {"all": "all sets", "fresh": "sets on which no rule was developed"}
+
+UNSEEN_HEAD = """
+## Unseen sets
+
+Sets on which nothing may be tuned, with {size} or a share of {share} of their rows; the list of
+decisions says what had been seen of them before. Means over the splits, then ranks and duels.
+"""
+
+
 def row(*cells: str) -> str:
     return "| " + " | ".join(cells) + " |\n"
 
@@ -92,9 +123,13 @@ def rows(size: int | None) -> str:
     return "all sizes" if size is None else f"{size:,} rows"
 
 
-def ranked(table: dict[str, Any], task: str, metric: str, fresh: bool) -> str:
+def sizes_of(kind: str) -> tuple[int | None, ...]:
+    return (UNSEEN_SIZE,) if kind == "unseen" else (*SIZES, None)
+
+
+def ranked(table: dict[str, Any], task: str, metric: str, kind: str) -> str:
     """Return the table of average ranks: methods by sizes, best at the smallest size first."""
-    fields = [Field(table, task, metric, size, fresh=fresh) for size in (*SIZES, None)]
+    fields = [Field(table, task, metric, size, kind=kind) for size in sizes_of(kind)]
     found = [field.ranking() for field in fields]
     by = [dict(zip(r.names, r.ranks, strict=True)) if r else {} for r in found]
     heads = [f"{rows(f.size)}, {len(f.sets)} sets" for f in fields]
@@ -105,10 +140,10 @@ def ranked(table: dict[str, Any], task: str, metric: str, fresh: bool) -> str:
     return text + row("critical difference", *(number(r.distance, 2) if r else "" for r in found))
 
 
-def against(table: dict[str, Any], task: str, metric: str, fresh: bool) -> str:
+def against(table: dict[str, Any], task: str, metric: str, kind: str) -> str:
     """Return the table of duels of the recommended estimator: peers by sizes."""
-    sizes = (*SIZES, None)
-    by = [Field(table, task, metric, size, fresh=fresh).duels() for size in sizes]
+    sizes = sizes_of(kind)
+    by = [Field(table, task, metric, size, kind=kind).duels() for size in sizes]
     if not any(by):
         return ""
     text = head(["against"], map(rows, sizes))
@@ -128,9 +163,11 @@ def against(table: dict[str, Any], task: str, metric: str, fresh: bool) -> str:
 def other_means(table: dict[str, Any], task: str) -> str:
     """Return geometric means over sets of seconds, and of the metrics without ranks."""
     kinds = [("seconds", "fit, s"), ("predict", "predict, s")]
+    every = [*((size, "all") for size in SIZES), (UNSEEN_SIZE, "unseen")]
     if task == "classification":
         kinds = [("brier", "Brier"), ("ece", "calibration error"), *kinds]
-    fields = [Field(table, task, JUDGED[task][0], size) for size in SIZES]
+    fields = [Field(table, task, JUDGED[task][0], size, kind=kind) for size, kind in every]
+    fields = [field for field in fields if field.methods()]
     text = head(["method"], (f"{what}, {rows(f.size)}" for _, what in kinds for f in fields))
     for name in METHODS:
         cells = []
@@ -143,9 +180,11 @@ def other_means(table: dict[str, Any], task: str) -> str:
     return text
 
 
-def set_table(table: dict[str, Any], task: str, metric: str, size: int) -> str:
-    field = Field(table, task, metric, size)
+def set_table(table: dict[str, Any], task: str, metric: str, size: int, kind: str = "all") -> str:
+    field = Field(table, task, metric, size, kind=kind)
     found = {m: field.values(m) for m in field.methods()}
+    if not found:
+        return ""
     text = head(["set", "numbers, categories"], found)
     for i, name in enumerate(field.sets):
         shape, best = table["sets"][name], min(v[i] for v in found.values())
@@ -153,26 +192,99 @@ def set_table(table: dict[str, Any], task: str, metric: str, size: int) -> str:
         bold = (
             f"**{c}**" if v[i] == best else c for c, v in zip(cells, found.values(), strict=True)
         )
-        mark = "" if name in FRESH else " (developed)"
+        mark = " (developed)" if kind == "all" and name not in FRESH else ""
         text += row(name + mark, f"{shape['numbers']}, {shape['categories']}", *bold)
     return text
 
 
-def dear(table: dict[str, Any], task: str, metric: str, size: int) -> str:
-    """Return the sets that dear peers were given: their values beside some others."""
-    field = Field(table, task, metric, size, subset=True)
-    few = [m for m, how in PLAN["contenders"]["peers"].items() if how["group"] == "subset"]
-    wanted = (OURS, "CatBoost", "LightGBM tuned", "SVM grid", *few)
-    shown = [m for m in wanted if m in field.methods()]
-    if not set(few) & set(shown):
+def first_splits(table: dict[str, Any], task: str, metric: str, size: int, kind: str) -> str:
+    """Return values of the first split, of contenders that have not all splits beside others."""
+    field = Field(table, task, metric, size, kind=kind, splits=1)
+    whole = Field(table, task, metric, size, kind="all" if kind == "subset" else kind)
+    planned = PLAN["sizes"][str(size)]["splits"]
+    shorter = "subset" if kind == "subset" else "first split"
+    few = [
+        m
+        for m in field.methods()
+        if (whole.done(m) == 0 if shorter == "subset" else whole.done(m) < planned)
+    ]
+    if not few:
         return ""
+    wanted = (OURS, BASE, "LightGBM tuned", "SVM grid", *few)
+    shown = [m for m in dict.fromkeys(wanted) if m in field.methods()]
     found = {m: field.values(m) for m in shown}
-    text = f"\n{task}, {TITLES[metric]}, {rows(size)}:\n\n" + head(["set"], shown)
+    title = {"unseen": ", unseen sets", "subset": f", {len(field.sets)} sets"}.get(kind, "")
+    text = f"\n{task}, {TITLES[metric]}, {rows(size)}{title}:\n\n" + head(["set"], shown)
     for i, name in enumerate(field.sets):
         text += row(name, *(number(v[i]) for v in found.values()))
     duels = field.duels()
     cells = ["" if m not in duels else "/".join(map(str, duels[m][0].counts)) for m in shown]
-    return text + (row("recommended: better / tied / worse", *cells) if duels else "")
+    ratios = ["" if m not in duels else number(duels[m][0].ratio) for m in shown]
+    if duels:
+        text += row("recommended: better / tied / worse", *cells)
+        text += row("recommended: ratio", *ratios)
+    return text
+
+
+def fields_of(table: dict[str, Any], task: str, metric: str) -> list[Field]:
+    """Return a field a size, the last of unseen sets."""
+    fields = [Field(table, task, metric, size) for size in SIZES]
+    return [*fields, Field(table, task, metric, UNSEEN_SIZE, kind="unseen")]
+
+
+def priced(table: dict[str, Any]) -> dict[str, list[Point]]:
+    """Return the points of the figure of error against time, a list a metric."""
+    found: dict[str, list[Point]] = {}
+    for task, metrics in JUDGED.items():
+        for metric in metrics:
+            points = found.setdefault(f"{task}, {TITLES[metric]}", [])
+            for field in fields_of(table, task, metric):
+                for method in METHODS:
+                    ratios = field.price(method)
+                    if ratios is not None and field.size is not None:
+                        points.append((method, field.size, *ratios))
+    return found
+
+
+def unpriced(table: dict[str, Any]) -> str:
+    """Name the contenders without a point."""
+    shown = {method for points in priced(table).values() for method, *_ in points}
+    left = [method for method in METHODS if method not in shown]
+    return f"Without a point, for want of lines: {', '.join(left)}." if left else ""
+
+
+def missing(table: dict[str, Any]) -> str:
+    """Say which contenders of the plan were not measured, or not on all of it."""
+    none, part = [], []
+    for family in PLAN["contenders"].values():
+        for method, how in family.items():
+            short = [
+                f"{field.size:,}"
+                for task, metrics in JUDGED.items()
+                for field in fields_of(table, task, metrics[0])
+                if how["group"] != "subset"
+                and field.done(method) < planned_splits(how, field.size or 0)
+            ]
+            if method not in table["results"]:
+                none.append(method + (f" (needs {how['needs']})" if "needs" in how else ""))
+            elif short:
+                part.append(f"{method} ({', '.join(dict.fromkeys(short))} rows)")
+    text = f"Planned and without a line yet: {', '.join(none)}." if none else ""
+    more = f" Planned and not complete: {', '.join(part)}." if part else ""
+    return (text + more).strip() or "Everything that the plan has was measured."
+
+
+def unseen(table: dict[str, Any]) -> str:
+    """Return the section of the unseen sets."""
+    text = ""
+    for task, metrics in JUDGED.items():
+        for metric in metrics:
+            values = set_table(table, task, metric, UNSEEN_SIZE, "unseen")
+            if values:
+                text += f"\n### {task.capitalize()}, {TITLES[metric]}, unseen sets\n\n" + values
+                text += "\n" + ranked(table, task, metric, "unseen")
+                text += "\n" + against(table, task, metric, "unseen")
+    return text or "\nNo contender has all splits of them yet.\n"
 
 
 def summary(table: dict[str, Any]) -> str:
@@ -181,14 +293,14 @@ def summary(table: dict[str, Any]) -> str:
     for task, metrics in JUDGED.items():
         for metric in metrics:
             parts = []
-            for size in SIZES:
-                field = Field(table, task, metric, size)
+            for field in fields_of(table, task, metric):
                 found, duels = field.ranking(), field.duels()
                 if found is None or OURS not in found.names:
                     continue
                 by = dict(zip(found.names, found.ranks, strict=True))
-                best = min((m for m in by if m in PLAN["contenders"]["peers"]), key=lambda m: by[m])
-                part = f"{by[OURS]:.2f} with {rows(size)} (best peer: {best}, {by[best]:.2f}"
+                best = min((m for m in by if m in PEERS), key=lambda m: by[m])
+                which = "unseen sets" if field.kind == "unseen" else rows(field.size)
+                part = f"{by[OURS]:.2f} with {which} (best peer: {best}, {by[best]:.2f}"
                 if "CatBoost" in duels:
                     duel, p = duels["CatBoost"]
                     counts = "/".join(map(str, duel.counts))
@@ -204,11 +316,12 @@ def summary(table: dict[str, Any]) -> str:
 def panels(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for task, metrics in JUDGED.items():
         for metric in metrics:
-            for size in SIZES:
-                field = Field(table, task, metric, size)
+            for field in fields_of(table, task, metric):
                 found = field.ranking()
                 if found is not None:
-                    yield f"{task}, {TITLES[metric]}, {rows(size)}, {len(field.sets)} sets", found
+                    which = f"{len(field.sets)} unseen sets" if field.kind == "unseen" else ""
+                    which = which or f"{rows(field.size)}, {len(field.sets)} sets"
+                    yield f"{task}, {TITLES[metric]}, {which}", found
 
 
 def contenders(table: dict[str, Any]) -> str:
@@ -216,8 +329,12 @@ def contenders(table: dict[str, Any]) -> str:
     for family in PLAN["contenders"].values():
         for name, how in family.items():
             if name in table["results"]:
-                sizes = ", ".join(f"{s:,}" for s in how.get("sizes", SIZES))
-                few = f"; {len(PLAN['subset']['sets'])} sets, one split"
+                sizes = ", ".join(
+                    f"{int(s):,}" + f" ({n} split{'s' * (n > 1)})" * (n < planned["splits"])
+                    for s, planned in PLAN["sizes"].items()
+                    if (n := planned_splits(how, int(s)))
+                )
+                few = f"; {len(PLAN['subset']['sets'])} sets"
                 text += row(name, how["about"], sizes + few * (how["group"] == "subset"))
     return text.rstrip("\n")
 
@@ -238,11 +355,19 @@ def page(table: dict[str, Any]) -> str:
         summary=summary(table),
         regression=len(SETS["regression"]),
         classification=len(SETS["classification"]),
-        sizes=", ".join(f"{s:,} (x {PLAN['sizes'][str(s)]['splits']} splits)" for s in SIZES),
+        unseen=sum(map(len, UNSEEN.values())),
+        unseen_size=rows(UNSEEN_SIZE),
+        sizes=", ".join(
+            f"{int(s):,} (x {how['splits']} splits{', unseen sets' * ('unseen' in how)})"
+            for s, how in PLAN["sizes"].items()
+        ),
         rows=PLAN["rows"],
         features=PLAN["features"],
         failures=PLAN["failures"],
         seen=PLAN["seen before"],
+        missing=missing(table),
+        prices=PRICES,
+        without=unpriced(table),
         machines=machines(table["about"]),
         commits=", ".join(table["commits"]),
         contenders=contenders(table),
@@ -250,21 +375,23 @@ def page(table: dict[str, Any]) -> str:
         figure=FIGURE,
     )
     text += DUELS.format(tie=PLAN["ties"])
+    text += UNSEEN_HEAD.format(size=rows(UNSEEN_SIZE), share=PLAN["share"]) + unseen(table)
     for task, metrics in JUDGED.items():
         means = "time" if task == "regression" else "calibration and time"
         for metric in metrics:
-            for fresh in (False, True):
-                which = "sets on which no rule was developed" if fresh else "all sets"
+            for kind, which in KINDS.items():
                 text += f"\n## {task.capitalize()}, {TITLES[metric]}, {which}\n\n"
-                text += ranked(table, task, metric, fresh)
-                text += "\n" + against(table, task, metric, fresh)
+                text += ranked(table, task, metric, kind)
+                text += "\n" + against(table, task, metric, kind)
         text += f"\n## {task.capitalize()}, {means}\n\n"
         text += "Geometric means over sets.\n\n" + other_means(table, task)
-    text += "\n## Tuned CatBoost and additive trees\n\n"
-    text += "Dear peers were given a subset of the sets, and the first split alone.\n"
+    text += "\n## Dear contenders\n\n"
+    text += "The first split alone, of contenders that have not all splits; some on few sets.\n"
     for task, metrics in JUDGED.items():
         for metric in metrics:
-            text += "".join(dear(table, task, metric, size) for size in SIZES)
+            text += first_splits(table, task, metric, UNSEEN_SIZE, "unseen")
+            for kind in ("all", "subset"):
+                text += "".join(first_splits(table, task, metric, s, kind) for s in SIZES)
     text += "\n## What was decided after which numbers\n\n" + PLAN["decided"] + "\n\n"
     text += "".join(f"- {decision}\n" for decision in PLAN["decisions"])
     text += "\n## Set by set\n"
@@ -283,4 +410,5 @@ def publish(table: dict[str, Any]) -> None:
     if not found:
         raise SystemExit("no three methods are complete yet; ask for the standing instead")
     ranks(found, PAGE.parent / FIGURE)
+    prices(priced(table), METHODS, PAGE.parent / PRICES)
     PAGE.write_text(page(table), encoding="utf-8")

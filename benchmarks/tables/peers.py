@@ -10,7 +10,12 @@ import torch
 import xgboost
 from catboost import CatBoostClassifier, CatBoostRegressor
 from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
-from pytabkit import RealMLP_TD_Classifier, RealMLP_TD_Regressor
+from pytabkit import (
+    RealMLP_TD_Classifier,
+    RealMLP_TD_Regressor,
+    TabM_D_Classifier,
+    TabM_D_Regressor,
+)
 from scipy.stats import loguniform, randint, uniform
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -25,13 +30,16 @@ from sklearn.svm import SVC, SVR
 from xrfm import xRFM
 
 from benchmarks.tables.columns import columns
+from benchmarks.tables.pretrained import METHODS as PRETRAINED
+from benchmarks.tables.pretrained import PACKAGES as PRETRAINED_PACKAGES
 from benchmarks.tables.sets import Split
 
 torch.set_num_threads(1)
 Predict = Callable[[pd.DataFrame], Any]
 Fit = Callable[[Split], tuple[Predict, dict[str, Any]]]
 
-PACKAGES = ("catboost", "lightgbm", "xgboost", "xrfm", "pytabkit", "interpret-core", "scikit-learn")
+PACKAGES = ("catboost", "lightgbm", "xgboost", "xrfm", "pytabkit", "tabm", "torch")
+PACKAGES += ("interpret-core", "scikit-learn", *PRETRAINED_PACKAGES)
 DRAWS, FEW_DRAWS = 15, 8
 TREES, PATIENCE = 1_000, 30
 LEAVES = {
@@ -238,13 +246,21 @@ def features_tuned(data: Split) -> tuple[Predict, dict[str, Any]]:
 
 
 def network(data: Split) -> tuple[Predict, dict[str, Any]]:
+    return trained(data, RealMLP_TD_Regressor if data.regression else RealMLP_TD_Classifier)
+
+
+def many_networks(data: Split) -> tuple[Predict, dict[str, Any]]:
+    return trained(data, TabM_D_Regressor if data.regression else TabM_D_Classifier)
+
+
+def trained(data: Split, kind: Any) -> tuple[Predict, dict[str, Any]]:
+    """Fit a network of pytabkit, in single precision, medians for missing numbers."""
     middle, named = data.X[data.numbers].median(), levels(data)
 
     def change(X: pd.DataFrame) -> pd.DataFrame:
         X = named(X).fillna(middle)
         return X.astype(dict.fromkeys(data.numbers, np.float32))
 
-    kind = RealMLP_TD_Regressor if data.regression else RealMLP_TD_Classifier
     machine = kind(device="cpu", random_state=0, n_threads=1, verbosity=0)
     machine.fit(change(data.X), data.y, cat_col_names=data.categories)
     return answers(machine, data, change), {}
@@ -266,6 +282,8 @@ METHODS: dict[str, Fit] = {
     "xRFM tuned": features_tuned,
     "SVM grid": support,
     "RealMLP": network,
+    "TabM": many_networks,
     "CatBoost tuned": cat_tuned,
     "EBM": additive,
+    **PRETRAINED,
 }

@@ -19,8 +19,14 @@ PLAN: dict[str, Any] = json.loads(
 SETS: dict[str, tuple[str, ...]] = {
     task: (*kinds["developed"], *kinds["fresh"]) for task, kinds in PLAN["sets"].items()
 }
+UNSEEN: dict[str, tuple[str, ...]] = {
+    task: tuple(kinds["unseen"]) for task, kinds in PLAN["sets"].items()
+}
+EVERY = {task: (*SETS[task], *UNSEEN[task]) for task in SETS}
 FRESH = frozenset(name for kinds in PLAN["sets"].values() for name in kinds["fresh"])
-SIZES = tuple(int(size) for size in PLAN["sizes"])
+# Unseen sets have a size of their own, which is at most a share of their rows.
+(UNSEEN_SIZE,) = (int(size) for size, how in PLAN["sizes"].items() if how.get("unseen"))
+SIZES = tuple(int(size) for size in PLAN["sizes"] if int(size) != UNSEEN_SIZE)
 # Those that come with scikit-learn, for a machine without the folder of data.
 SHORT = ("diabetes", "breast_cancer")
 RARE, FLOOR, BINS = 5, 1e-6, 15
@@ -108,8 +114,20 @@ def _gathered(X: pd.DataFrame, block: str) -> pd.DataFrame:
 
 def fits(name: str, size: int) -> bool:
     """Return whether the plan has this size for a set."""
+    if size == UNSEEN_SIZE or any(name in sets for sets in UNSEEN.values()):
+        return size == UNSEEN_SIZE and any(name in sets for sets in UNSEEN.values())
     without = PLAN["sizes"][str(size)].get("without", ())
     return name not in without and size <= PLAN["share"] * len(frame(name)[1])
+
+
+def planned_splits(how: dict[str, Any], size: int) -> int:
+    """Return how many splits of a size the plan has for a contender."""
+    if size not in how.get("sizes", map(int, PLAN["sizes"])):
+        return 0
+    planned: int = (PLAN["subset"] if how["group"] == "subset" else PLAN["sizes"][str(size)])[
+        "splits"
+    ]
+    return min(planned, how.get("splits", {}).get(str(size), planned))
 
 
 def split(name: str, number: int, rows: int, test: int | None = None) -> Split:
@@ -121,7 +139,7 @@ def split(name: str, number: int, rows: int, test: int | None = None) -> Split:
     kept = np.arange(len(y))
     if not regression:
         codes, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
-        kept = np.flatnonzero((counts * (rows / len(y)) >= RARE)[codes])
+        kept = np.flatnonzero((counts * min(rows / len(y), PLAN["share"]) >= RARE)[codes])
         y = np.zeros(len(y), dtype=int)
         y[kept] = np.unique(codes[kept], return_inverse=True)[1]
     n = min(rows, int(PLAN["share"] * len(kept)))

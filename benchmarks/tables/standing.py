@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tables.judge import duel
-from benchmarks.tables.sets import PLAN, SETS
+from benchmarks.tables.sets import EVERY, PLAN
 
 Line = dict[str, Any]
 JUDGED = (("regression", "rmse"), ("classification", "error"), ("classification", "log_loss"))
@@ -21,7 +21,7 @@ def standing(lines: Iterable[Line], ours: str, developed: bool) -> Iterator[str]
     found = {(r["method"], r["size"], r["set"], r["split"]): r for r in lines}
     others = [m for m in dict.fromkeys(method for method, *_ in found) if m != ours]
     for task, metric in JUDGED:
-        sets = PLAN["sets"][task]["developed"] if developed else SETS[task]
+        sets = PLAN["sets"][task]["developed"] if developed else EVERY[task]
         for size in sorted({size for _, size, *_ in found}):
             for method in others:
                 a, b = common(found, (ours, method), size, sets, metric)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.common.ranking import Ranking, rank
 from benchmarks.tables.judge import Duel, duel, holm
-from benchmarks.tables.sets import FRESH, PLAN, SETS, SIZES, fits, split
+from benchmarks.tables.sets import EVERY, FRESH, PLAN, SETS, UNSEEN, fits, split
 
 Array = NDArray[np.float64]
 METRICS = {"regression": ("rmse", "r2"), "classification": ("error", "log_loss", "brier", "ece")}
@@ -18,6 +18,16 @@ METRICS = {"regression": ("rmse", "r2"), "classification": ("error", "log_loss",
 JUDGED = {"regression": ("rmse",), "classification": ("error", "log_loss")}
 METHODS = [m for family in PLAN["contenders"].values() for m in family]
 OURS = PLAN["recommended"]
+# Our own older ways are no peers: they would make the correction of tests harder for nothing.
+PEERS = [m for name, family in PLAN["contenders"].items() if name != "mercer" for m in family]
+BASE = "CatBoost"
+FEW = PLAN["subset"]["sets"]
+KINDS = {
+    "all": SETS,
+    "fresh": {task: tuple(n for n in sets if n in FRESH) for task, sets in SETS.items()},
+    "unseen": UNSEEN,
+    "subset": {task: tuple(n for n in sets if n in FEW) for task, sets in SETS.items()},
+}
 
 
 def gather(lines: Iterable[dict[str, Any]], about: dict[str, Any]) -> str:
@@ -35,13 +45,15 @@ def gather(lines: Iterable[dict[str, Any]], about: dict[str, Any]) -> str:
         for key in (*METRICS[task_of(name)], "seconds", "predict"):
             value = r.get(key)
             by.setdefault(key, []).append(None if value is None else float(f"{value:.5g}"))
+        if "clock" in r:  # older lines have none
+            by.setdefault("clock", []).append(float(f"{r['clock']:.5g}"))
         if "failed" in r:
             failures.append(f"{method}, {name}, {size:,} rows, split {number}: {r['failed']}")
     commits = sorted({r.get("commit", "") for key, r in found.items() if key[0] == OURS})
     table = {
         "about": about,
         "commits": commits,
-        "sets": {name: shape(name) for sets in SETS.values() for name in sets},
+        "sets": {name: shape(name) for sets in EVERY.values() for name in sets},
         "results": results,
         "failures": failures,
     }
@@ -51,7 +63,7 @@ def gather(lines: Iterable[dict[str, Any]], about: dict[str, Any]) -> str:
 
 def shape(name: str) -> dict[str, Any]:
     """Describe a set; the number of classes is that at each size."""
-    sizes = [size for size in SIZES if fits(name, size)]
+    sizes = [size for size in map(int, PLAN["sizes"]) if fits(name, size)]
     data = {size: split(name, 0, size) for size in sizes}
     first = data[sizes[0]]
     return {
@@ -64,7 +76,7 @@ def shape(name: str) -> dict[str, Any]:
 
 
 def task_of(name: str) -> str:
-    return next(task for task, sets in SETS.items() if name in sets)
+    return next(task for task, sets in EVERY.items() if name in sets)
 
 
 class Field:
@@ -78,10 +90,11 @@ class Field:
         What is read; smaller is better.
     size : int or None
         Training rows; None is the mean over all sizes that a set has.
-    fresh : bool
-        Leave out the sets on which rules were developed.
-    subset : bool
-        Keep to the sets and splits that dear peers were given.
+    kind : {"all", "fresh", "unseen", "subset"}
+        Which sets: all that have several sizes, those of them on which no rule was developed, those
+        that were added later, or those that dear peers were given.
+    splits : int or None
+        How many splits, from the first; None is what the plan has.
     """
 
     def __init__(
@@ -91,17 +104,15 @@ class Field:
         metric: str,
         size: int | None,
         *,
-        fresh: bool = False,
-        subset: bool = False,
+        kind: str = "all",
+        splits: int | None = None,
     ) -> None:
-        self.table, self.metric, self.size, self.subset = table, metric, size, subset
-        few = PLAN["subset"]["sets"]
+        self.table, self.task, self.metric, self.size = table, task, metric, size
+        self.kind, self.splits = kind, splits
         self.sets = [
             name
-            for name in SETS[task]
-            if (size is None or size in table["sets"][name]["sizes"])
-            and (not fresh or name in FRESH)
-            and (not subset or name in few)
+            for name in KINDS[kind][task]
+            if size is None or size in table["sets"][name]["sizes"]
         ]
 
     def values(self, method: str, metric: str = "") -> Array | None:
@@ -113,13 +124,40 @@ class Field:
         sizes = self.table["sets"][name]["sizes"] if self.size is None else [self.size]
         means = []
         for size in sizes:
-            planned = PLAN["subset"] if self.subset else PLAN["sizes"][str(size)]
-            by = self.table["results"].get(method, {}).get(str(size), {}).get(name, {})
-            splits = by.get(metric, [])[: planned["splits"]]
-            if len(splits) < planned["splits"]:
+            wanted = self.splits or PLAN["sizes"][str(size)]["splits"]
+            splits = self._found(method, name, size, metric)[:wanted]
+            if len(splits) < wanted:
                 return None
             means.append(np.inf if None in splits else float(np.mean(splits)))
         return float(np.mean(means))
+
+    def _found(self, method: str, name: str, size: int, metric: str) -> list[float | None]:
+        by = self.table["results"].get(method, {}).get(str(size), {}).get(name, {})
+        found: list[float | None] = by.get(metric, [])
+        return found
+
+    def done(self, method: str) -> int:
+        """Return how many splits of every set a method has, of those that the plan has."""
+        if self.size is None or not self.sets:
+            return 0
+        planned: int = PLAN["sizes"][str(self.size)]["splits"]
+        found = (self._found(method, name, self.size, self.metric) for name in self.sets)
+        return min(planned, *map(len, found))
+
+    def price(self, method: str) -> tuple[float, float] | None:
+        """Return geometric means over sets of the error and of the seconds, those of CatBoost 1.
+
+        They are of the splits that both have; None unless these include the first of every set.
+        """
+        splits = min(self.done(method), self.done(BASE))
+        if not splits:
+            return None
+        both = Field(self.table, self.task, self.metric, self.size, kind=self.kind, splits=splits)
+        error, seconds = (
+            duel(both.values(method, key), both.values(BASE, key), PLAN["ties"]).ratio
+            for key in (self.metric, "seconds")
+        )
+        return error, seconds
 
     def methods(self) -> list[str]:
         """Return the methods that were measured on all sets and splits of the field."""
@@ -137,8 +175,7 @@ class Field:
         ours = self.values(OURS)
         if ours is None:
             return {}
-        # Our own older ways are no peers: they would make the correction harder for nothing.
-        names = [m for m in self.methods() if m in PLAN["contenders"]["peers"]]
+        names = [m for m in self.methods() if m in PEERS]
         found = [duel(ours, self.values(name), PLAN["ties"]) for name in names]
         corrected = holm([d.p_value for d in found])
         return {n: (d, float(p)) for n, d, p in zip(names, found, corrected, strict=True)}

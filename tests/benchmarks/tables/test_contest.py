@@ -7,13 +7,27 @@ import pytest
 from scipy.stats import wilcoxon
 from sklearn.metrics import log_loss
 
-from benchmarks.tables import contest
+from benchmarks.tables import contest, pretrained
 from benchmarks.tables.columns import columns
 from benchmarks.tables.judge import duel, holm, relative
-from benchmarks.tables.page import PAGE, TABLE, dear, page, panels
-from benchmarks.tables.sets import FLOOR, FRESH, PLAN, SETS, SIZES, Split, split
+from benchmarks.tables.page import PAGE, TABLE, first_splits, page, panels, priced
+from benchmarks.tables.price_figure import prices
+from benchmarks.tables.sets import (
+    EVERY,
+    FLOOR,
+    FRESH,
+    PLAN,
+    SETS,
+    SIZES,
+    UNSEEN,
+    UNSEEN_SIZE,
+    Split,
+    fits,
+    planned_splits,
+    split,
+)
 from benchmarks.tables.standing import standing
-from benchmarks.tables.table import METHODS, METRICS, OURS, Field, gather, task_of
+from benchmarks.tables.table import METHODS, METRICS, OURS, PEERS, Field, gather, task_of
 from data import MISSING
 
 pd = pytest.importorskip("pandas")
@@ -29,6 +43,19 @@ def test_the_plan_names_sets_once_and_subsets_of_them():
         PLAN["groups"]
     )
     assert OURS in METHODS
+    unseen = [name for sets in UNSEEN.values() for name in sets]
+    assert len(set(unseen)) == len(unseen) == 22
+    assert not set(unseen) & set(names)
+
+
+def test_unseen_sets_have_one_size_or_a_share_of_their_rows(monkeypatch):
+    X, y = pd.DataFrame({"x": np.arange(300.0)}), np.arange(300.0)
+    monkeypatch.setattr("benchmarks.tables.sets.frame", lambda name: (X, y, True))
+    assert fits("yacht", UNSEEN_SIZE)
+    assert not fits("yacht", 500)
+    assert not fits("airfoil", UNSEEN_SIZE)
+    data = split("yacht", 0, UNSEEN_SIZE)
+    assert (len(data.y), len(data.y_test)) == (210, 90)
 
 
 @pytest.mark.parametrize("name", ["diabetes", "breast_cancer"])
@@ -133,6 +160,7 @@ def shapes(monkeypatch):
 
     def shape(name):
         sizes = list(SIZES) if name in SETS[task_of(name)][-2:] else [500]
+        sizes = [UNSEEN_SIZE] if name in UNSEEN[task_of(name)] else sizes
         return {"sizes": sizes, "numbers": 3, "categories": 1, "classes": [2]}
 
     monkeypatch.setattr("benchmarks.tables.table.shape", shape)
@@ -144,13 +172,13 @@ def lines(shape, level):
     found = []
     for family in PLAN["contenders"].values():
         for method, how in family.items():
-            few = PLAN["subset"] if how["group"] == "subset" else None
-            for task, sets in SETS.items():
-                for name in sets:
+            few = PLAN["subset"]["sets"] if how["group"] == "subset" else None
+            for task, sets in EVERY.items():
+                for name in sets if few is None else few:
+                    if name not in sets:
+                        continue
                     for size in shape(name)["sizes"]:
-                        if size not in how.get("sizes", SIZES) or (few and name not in few["sets"]):
-                            continue
-                        for i in range((few or PLAN["sizes"][str(size)])["splits"]):
+                        for i in range(planned_splits(how, size)):
                             v = level(method, name) + 1e-4 * i
                             of = dict.fromkeys(METRICS[task], v)
                             base = {"method": method, "set": name, "size": size, "split": i}
@@ -161,7 +189,7 @@ def lines(shape, level):
 def test_ranks_and_duels_are_over_sets_with_failures_last(shapes):
     def level(method, name):
         # The recommended estimator is the first; no two sets have the same ratio.
-        return 0.1 * (1 + METHODS.index(method)) + 1e-3 * SETS[task_of(name)].index(name)
+        return 0.1 * (1 + METHODS.index(method)) + 1e-3 * EVERY[task_of(name)].index(name)
 
     given = lines(shapes, level)
     for r in given:
@@ -173,7 +201,9 @@ def test_ranks_and_duels_are_over_sets_with_failures_last(shapes):
     assert table["failures"] == ["CatBoost, airfoil, 500 rows, split 2: too long"]
     field = Field(table, "regression", "rmse", 500)
     assert field.sets == list(REGRESSION)
-    methods = [m for m in METHODS if m not in ("CatBoost tuned", "EBM")]
+    hows = {m: how for family in PLAN["contenders"].values() for m, how in family.items()}
+    methods = [m for m in METHODS if planned_splits(hows[m], 500) == 5]
+    assert "TabM" not in methods
     assert field.methods() == methods
     assert np.isinf(field.values("CatBoost")[0])
     # The mean of five splits, of five digits each.
@@ -184,7 +214,9 @@ def test_ranks_and_duels_are_over_sets_with_failures_last(shapes):
     assert average[OURS] == 1.0
     assert average["CatBoost"] == pytest.approx(((n - 1) * place + k) / n)
     duels = field.duels()
-    assert set(duels) == {m for m in methods if not m.startswith("mercer")}
+    assert (
+        set(duels) == {m for m in methods if not m.startswith("mercer")} == set(duels) & set(PEERS)
+    )
     assert all(d.counts == (n, 0, 0) for d, _ in duels.values())
     # All signs alike, and as many hypotheses as peers.
     assert duels["XGBoost"][1] == pytest.approx(len(duels) * 2 / 2**n)
@@ -192,8 +224,35 @@ def test_ranks_and_duels_are_over_sets_with_failures_last(shapes):
     every = Field(table, "regression", "rmse", None)
     assert "xRFM" not in every.methods()
     assert "LightGBM tuned" in every.methods()
-    fresh = Field(table, "regression", "rmse", 500, fresh=True)
+    fresh = Field(table, "regression", "rmse", 500, kind="fresh")
     assert set(fresh.sets) == FRESH & set(REGRESSION)
+    unseen = Field(table, "regression", "rmse", UNSEEN_SIZE, kind="unseen")
+    assert unseen.sets == list(UNSEEN["regression"])
+    assert "AutoGluon best 60 s" in unseen.duels()
+    # One split of three: only where the first splits are compared.
+    assert "AutoGluon best 300 s" not in unseen.methods()
+    first = Field(table, "regression", "rmse", UNSEEN_SIZE, kind="unseen", splits=1)
+    assert "AutoGluon best 300 s" in first.duels()
+
+
+def test_a_price_is_of_splits_that_both_have(shapes):
+    def level(method, name):
+        return 0.5 if method == "CatBoost" else 0.25
+
+    given = lines(shapes, level)
+    for r in given:
+        if r["method"] == "TabM":
+            # One split of 500 rows; the first split of CatBoost has no addition.
+            assert (r["size"], r["split"]) in {(500, 0), (2000, 0), (1000, 0), (1000, 1), (1000, 2)}
+            r["seconds"] = 4.0
+    table = json.loads(gather(given, {}))
+    field = Field(table, "regression", "rmse", 500)
+    assert field.done("TabM") == 1
+    assert field.done("CatBoost") == 5
+    assert field.price("TabM") == pytest.approx((0.5, 4.0))
+    assert field.price("CatBoost") == (1.0, 1.0)
+    # Ten sets are not all of them.
+    assert field.price("EBM") is None
 
 
 def test_unfinished_methods_are_left_out_and_gaps_are_not_paired(shapes):
@@ -223,7 +282,7 @@ def test_the_standing_is_of_splits_that_both_have():
     assert "1/0/0  ratio 0.500" in seen
 
 
-def test_the_page_has_every_section_and_the_figure_every_field(shapes):
+def test_the_page_has_every_section_and_the_figure_every_field(shapes, tmp_path):
     rng = np.random.default_rng(0)
     about = {"mercer": {"processor": "p", "python": "3", "versions": {"a": "1"}, "date": "d"}}
     table = json.loads(gather(lines(shapes, lambda m, s: rng.uniform(0.1, 0.2)), about))
@@ -232,13 +291,47 @@ def test_the_page_has_every_section_and_the_figure_every_field(shapes):
         assert f"\n## {title}" in text
     assert "| CatBoost tuned |" in text
     assert "What was decided after which numbers" in text
-    assert "recommended: better / tied / worse" in dear(table, "regression", "rmse", 500)
-    # Three metrics at three sizes.
-    assert len(dict(panels(table))) == 9
+    dear = first_splits(table, "regression", "rmse", 500, "all")
+    assert "recommended: better / tied / worse" in dear
+    assert "TabM" in dear
+    assert "EBM" not in dear
+    assert "EBM" in first_splits(table, "regression", "rmse", 500, "subset")
+    assert "### Regression, RMSE, unseen sets" in text
+    assert "Everything that the plan has was measured." in text
+    # Three metrics at three sizes, and on unseen sets.
+    assert len(dict(panels(table))) == 12
+    # One point a contender and size; dear contenders of few sets have none.
+    points = priced(table)["regression, RMSE"]
+    assert {method for method, *_ in points} == set(METHODS) - {"EBM"}
+    assert len({point[:2] for point in points}) == len(points)
+    prices(priced(table), METHODS, tmp_path / "prices.svg")
+    assert "AutoGluon best 300 s" in (tmp_path / "prices.svg").read_text(encoding="utf-8")
     # Without the recommended estimator there are ranks and no duels.
     del table["results"][OURS]
     assert "p nan" not in page(table)
     assert "| against |" not in page(table)
+
+
+def test_the_page_names_contenders_without_lines(shapes):
+    rng = np.random.default_rng(0)
+    given = lines(shapes, lambda method, name: rng.uniform(0.1, 0.2))
+    given = [r for r in given if r["method"] not in ("TabPFN", "AutoGluon best 60 s")]
+    given = [r for r in given if (r["method"], r["size"]) != ("RealMLP", UNSEEN_SIZE)]
+    text = page(json.loads(gather(given, {})))
+    needs = "TabPFN (needs weights in the folder that MERCER_WEIGHTS names)"
+    assert f"without a line yet: {needs}, AutoGluon best 60 s." in text
+    assert "Planned and not complete: RealMLP (1,000 rows)." in text
+    assert "Without a point, for want of lines: EBM, TabPFN, AutoGluon best 60 s." in text
+
+
+def test_pretrained_models_need_weights_of_both_tasks(tmp_path):
+    names = ["tabpfn-v2-regressor.ckpt", "tabicl-classifier-v2.ckpt", "tabicl-regressor-v1.ckpt"]
+    for name in (*names, "tabicl-regressor-v2.ckpt"):
+        (tmp_path / name).touch()
+    assert pretrained.weights("tabpfn", str(tmp_path)) == {}
+    found = pretrained.weights("tabicl", str(tmp_path))
+    assert found["regressor"].name == "tabicl-regressor-v2.ckpt"
+    assert set(pretrained.at_hand(str(tmp_path))) <= {"TabICL"}
 
 
 @pytest.mark.skipif(not TABLE.exists(), reason="the contest was not gathered yet")
@@ -267,9 +360,13 @@ def test_jobs_are_broad_first_and_dear_methods_last(monkeypatch):
     assert [job.size for job in cheap] == sorted(job.size for job in cheap)
     assert {job.split for job in found if job.method == "EBM"} == {0}
     assert {job.size for job in found if job.method == "SVM grid"} == {500}
+    assert {job.split for job in found if (job.method, job.size) == ("TabM", 500)} == {0}
 
 
 FAKE = """
+import subprocess
+import sys
+
 PACKAGES = ("numpy",)
 
 def good(data):
@@ -282,7 +379,11 @@ def slow(data):
     while True:
         pass
 
-METHODS = {"good": good, "bad": bad, "slow": slow}
+def child(data):
+    subprocess.run([sys.executable, "-c", "sum(range(10_000_000))"], check=True)
+    return lambda X: 0.0 * X.iloc[:, 0], {}
+
+METHODS = {"good": good, "bad": bad, "slow": slow, "child": child}
 """
 
 
@@ -293,7 +394,7 @@ def test_a_fit_that_raises_or_takes_too_long_is_recorded(tmp_path, monkeypatch):
     monkeypatch.setitem(PLAN, "limit", 0.3)
     worker = contest.Worker("fake")
     try:
-        assert worker.methods == ["good", "bad", "slow"]
+        assert worker.methods == ["good", "bad", "slow", "child"]
         job = contest.Job("bad", "friedman1", 500, 0)
         assert worker(job) == {"failed": "RuntimeError: no"}
         found = worker(job._replace(method="good"))
@@ -301,6 +402,12 @@ def test_a_fit_that_raises_or_takes_too_long_is_recorded(tmp_path, monkeypatch):
         assert found["chosen"] == {"kept": 1}
         assert worker(job._replace(method="slow")) == {"failed": "more than 0.3 processor seconds"}
         assert worker.process is None  # it was ended, and the next job starts another
+        # What a process that a fit has started did counts.
+        monkeypatch.setitem(PLAN, "limit", 60)
+        assert worker(job._replace(method="child"))["seconds"] > 10 * found["seconds"]
+        own = {"slow": {"group": "dear", "limit": 0.2}}
+        monkeypatch.setitem(PLAN["contenders"], "fake", own)
+        assert worker(job._replace(method="slow")) == {"failed": "more than 0.2 processor seconds"}
     finally:
         worker.end()
 
