@@ -123,6 +123,7 @@ MACHINES = {
     "objects": (mercer.NuSVC(nu=0.3), TWO.astype(object)),
     "logistic": (mercer.KernelLogisticRegression(), TWO),
     "logistic of three": (mercer.KernelLogisticRegression(), THREE),
+    "softmax": (mercer.KernelLogisticRegression(multi_class="multinomial"), THREE),
     "hinge": (mercer.KernelClassifier("hinge"), THREE),
     "codes": (mercer.LSSVC(C=2.0), TWO),
     "codes of three": (mercer.LSSVC(C=2.0), THREE),

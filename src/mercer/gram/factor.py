@@ -29,6 +29,7 @@ __all__ = [
     "by_cholesky",
     "by_woodbury",
     "cholesky",
+    "jittered_cholesky",
     "lacking",
     "mirrored",
     "orthonormal",
@@ -205,7 +206,9 @@ def by_cholesky(
             f"the Cholesky factor of {live.size} samples takes more than max_bytes={max_bytes:.1e};"
             " use a low-rank Gram or a solver that decomposes the problem, or raise max_bytes"
         )
-    factor = _positive(lambda: fill(live), diagonal[live] + e[live], max(live.size, 1) * eps)
+    factor = jittered_cholesky(
+        lambda: fill(live), diagonal[live] + e[live], max(live.size, 1) * eps
+    )
 
     def approximate(r: Array) -> Array:
         x = np.zeros_like(r)
@@ -236,7 +239,7 @@ def by_woodbury(G: Array, e: Array) -> Solve:
         X = G * root[:, None]
         small = X.T @ X
         matrix = small + np.eye(len(small))
-        factor = _positive(lambda: matrix, np.diag(matrix), len(small) * EPS)
+        factor = jittered_cholesky(lambda: matrix, np.diag(matrix), len(small) * EPS)
 
         def approximate(r: Array) -> Array:
             scaled = (r.T * root).T
@@ -427,7 +430,7 @@ def refined(inverses: list[Callable[[], Solve]], matvec: Solve, diagonal: Array,
     return solve
 
 
-def _positive(fill: Callable[[], Array], diagonal: Array, eps: float) -> Array:
+def jittered_cholesky(fill: Callable[[], Array], diagonal: Array, eps: float) -> Array:
     """Return the lower Cholesky factor of a matrix whose diagonal is replaced by ``diagonal``."""
     for jitter in JITTERS:
         M = np.asfortranarray(fill())

@@ -28,6 +28,7 @@ from mercer.io.gaps import with_gaps
 from mercer.io.registry import Plan, register
 from mercer.io.symbols import LABEL, Outputs, Value
 from mercer.losses.classification import Logistic
+from mercer.losses.softmax import Softmax
 from mercer.machines.kernel_kinds import compares_objects, is_function, is_precomputed
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.one_vs_rest import OneVsRest
@@ -233,7 +234,10 @@ def _logistic(model: Any) -> Any:
         none = 1.0 - total.positive()
         return {"probabilities": (p + none * (1.0 / k)) / (total + none)}
 
-    return logistic if isinstance(getattr(model, "loss_", None), Logistic) else None
+    loss = getattr(model, "loss_", None)
+    if isinstance(loss, Softmax):
+        return lambda f: {"probabilities": f.shares()}
+    return logistic if isinstance(loss, Logistic) else None
 
 
 def _rest(model: OneVsRest) -> Plan:

@@ -14,6 +14,7 @@ from mercer.machines.additive import Additive
 from mercer.machines.base import KernelMachine, unfitted
 from mercer.machines.shaping import Known
 from mercer.machines.subproblems import Prepared, prepare
+from mercer.problems.multinomial import MultinomialRisk
 from mercer.problems.reductions import linear_system
 from mercer.problems.risk import RegularizedRisk
 from mercer.selection._statement import Statement
@@ -107,10 +108,14 @@ def is_least_squares(prepared: Prepared[KernelMachine]) -> bool:
 def is_logistic(prepared: Prepared[KernelMachine]) -> bool:
     """Return whether a machine minimizes the logistic loss, so that its evidence is known.
 
+    The softmax loss has the kernel and the weight C of one machine a class against the rest.
+
     Parameters
     ----------
     prepared : Prepared
     """
+    if all(isinstance(risk, MultinomialRisk) for risk in prepared.risks):
+        return True
     risks = _risks(prepared)
     return risks is not None and all(
         type(risk.loss) is Logistic and _as_weighted(risk.c, prepared.sample.weights)
