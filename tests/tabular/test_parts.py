@@ -14,7 +14,13 @@ from mercer.tabular.candidates import CANDIDATES, Features
 from mercer.tabular.members import Cost, TableSample
 from mercer.tabular.metric import gradients, normalized, outer_product, root
 from mercer.tabular.spread import ErrorScales
-from mercer.tabular.stacking import convex_weights, log_odds, logistic_weights, probabilities
+from mercer.tabular.stacking import (
+    convex_weights,
+    log_odds,
+    logistic_weights,
+    probabilities,
+    without_negligible,
+)
 from mercer.tabular.tasks import (
     Logistic,
     SquaredSigns,
@@ -47,6 +53,21 @@ def test_weights_minimize_the_error_without_a_price():
     )
     assert w.sum() == pytest.approx(1.0)
     assert w == pytest.approx(best.x, abs=1e-3)
+
+
+def test_weights_that_hardly_count_are_left_out_where_errors_stay():
+    rng = np.random.default_rng(0)
+    y, s = rng.normal(size=200), rng.uniform(0.5, 2.0, size=200)
+    F = y + rng.normal(size=(3, 200)) * 0.3
+    F[2] = 0.5 * (F[0] + F[1])
+    w = np.array([0.5, 0.48, 0.02])
+    assert without_negligible(w, F, y, s) == pytest.approx([0.5 / 0.98, 0.48 / 0.98, 0.0])
+    # The others lack what only the last machine knows.
+    F[2] = y - 49.0 * (w[:2] @ F[:2] / 0.98 - y)
+    assert without_negligible(w, F, y, s) is w
+    # No machine counts more than others of forty.
+    even = np.full(40, 1 / 40)
+    assert without_negligible(even, np.tile(F, (14, 1))[:40], y, s) is even
 
 
 def test_price_draws_weights_to_equal_ones():

@@ -26,7 +26,7 @@ from mercer.tabular.automatic import (
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
 from mercer.tabular.spread import ErrorScales
-from mercer.tabular.stacking import convex_weights
+from mercer.tabular.stacking import convex_weights, without_negligible
 from mercer.tabular.tasks import Squares
 
 __all__ = ["AutoRegressor"]
@@ -190,8 +190,13 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
 
     def _weigh(self, judged: LeftOutPredictions, task: Squares) -> None:
         """Weigh the members, or none of them where the mean is as good."""
-        self._weights = self._convex(judged, task)
         Y, s = task.Y[judged.rows], task.weights[judged.rows]
+        self._weights = np.stack(
+            [
+                without_negligible(w, judged.values[:, :, k], Y[:, k], s)
+                for k, w in enumerate(self._convex(judged, task))
+            ]
+        )
         # The mean without a row is further from it than the mean with it.
         total = float(np.sum(s))
         away = total / np.maximum(total - s, np.finfo(float).tiny)
