@@ -1,15 +1,19 @@
-"""How far a pass has come: a line of text."""
+"""How far a pass or a fit has come: a line of text."""
 
 from __future__ import annotations
 
+import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable
-from typing import Self, TextIO
+from typing import Any, Self, TextIO
 
-__all__ = ["Bar", "is_live"]
+__all__ = ["Bar", "Line", "is_live"]
 
 BAR_CHARACTERS = 24
+# Seconds between two looks at the clock while a line is shown.
+TICK = 0.25
 
 
 def is_live(stream: TextIO) -> bool:
@@ -23,6 +27,75 @@ def is_live(stream: TextIO) -> bool:
     """
     notebook = type(stream).__module__.startswith("ipykernel")
     return notebook or bool(getattr(stream, "isatty", lambda: False)())
+
+
+def anew(text: str) -> str:
+    """Return what draws a line anew: over the last one, whose rest is erased."""
+    return f"\r{text}\033[K"
+
+
+class Line:
+    """Shows what a fit does, how far it is and how long it takes, in one line that is drawn anew.
+
+    The line is there from the beginning, is drawn whenever it says something else or another
+    second has passed, and gives way to what is said at the end; after an error it stays and is
+    ended. Only on a terminal and in a notebook: elsewhere nothing is written.
+
+    Parameters
+    ----------
+    text : callable
+        What the line says, given the seconds since the beginning. It is called from two threads.
+    show : bool, default=True
+        Whether to show anything at all.
+
+    Examples
+    --------
+    >>> with Line(lambda seconds: f"{seconds:.0f} s", show=False) as line:
+    ...     line.live
+    False
+    """
+
+    def __init__(self, text: Callable[[float], str], show: bool = True) -> None:
+        self.text = text
+        self.stream: TextIO = sys.stderr
+        self.live = show and is_live(self.stream)
+        self.began = time.monotonic()
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._last = ""
+
+    def update(self) -> None:
+        """Draw the line if it says something else."""
+        if self.live:
+            text = self.text(time.monotonic() - self.began)
+            # A line that reaches the last column would be continued on the next one.
+            text = text[: shutil.get_terminal_size().columns - 1]
+            with self._lock:
+                if text != self._last and not self._ended.is_set():
+                    self._write(anew(text))
+                    self._last = text
+
+    def __enter__(self) -> Self:
+        self.update()
+        if self.live:
+            threading.Thread(target=self._tick, name="mercer-line", daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        with self._lock:
+            self._ended.set()
+            if self.live:
+                self._write(anew("") if kind is None else "\n")
+
+    def _tick(self) -> None:
+        while not self._ended.wait(TICK):
+            self.update()
+
+    def _write(self, text: str) -> None:
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except (OSError, ValueError):  # a terminal that was closed: the fit goes on
+            self.live = False
 
 
 class Bar:
@@ -122,7 +195,7 @@ class Bar:
             bar = f"[{'#' * filled}{'.' * (BAR_CHARACTERS - filled)}] "
         text = f"{self.title}: {bar}{', '.join(parts)}"
         end = "\n" if last or not self.live else ""
-        self.stream.write(f"\r{text}\033[K{end}" if self.live else f"{text}{end}")
+        self.stream.write(f"{anew(text)}{end}" if self.live else f"{text}{end}")
         self.stream.flush()
 
 

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._deadline import deadline, time_left
-from mercer._fitting import AllOrNothing, say
+from mercer._fitting import AllOrNothing
 from mercer._jobs import at_once
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_samples
@@ -36,7 +36,9 @@ from mercer.tabular.members import (
     judge_metric,
     nested_predictions,
 )
+from mercer.tabular.pilot import expect
 from mercer.tabular.tasks import FOLDS, Task
+from mercer.tabular.telling import told
 from mercer.tabular.trees import BOOSTING, TREES, Ensemble, enlarge_trees, judge_trees
 
 __all__ = ["BY_NAME", "TREES_BY_NAME", "Automatic", "LeftOutPredictions", "Plan"]
@@ -207,18 +209,22 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         larger = self._larger(n, columns, cost)
         if larger:
             held = slice(n - min(HELD, (n - columns.fitted) // 2), n)
-            for member in _best(kernels, rows, shares, ENLARGED) if kernels else ():
-                members.append(enlarge(member, columns, plan[member.name][1], held.start))
-                self._tell(members[-1])
-                self.notes_.append(
-                    f"{member.name}: one machine of all {n} rows is too large; an exact machine is "
-                    f"fitted to {columns.fitted} rows, and local machines in "
-                    f"{len(members[-1].fitted.leaves_)} parts to all but the last rows."
-                )
-            for member in trees:
-                if member.name == BOOSTING:
-                    members.append(enlarge_trees(member, columns, plan[BOOSTING][1], held.start))
-                    self._tell(members[-1])
+            best = _best(kernels, rows, shares, ENLARGED) if kernels else []
+            boosted = [member for member in trees if member.name == BOOSTING]
+            told().planned += len(best) + len(boosted)
+            for member in best + boosted:
+                told().begin(f"{member.name}, all rows")
+                task = plan[member.name][1]
+                if member in boosted:
+                    members.append(enlarge_trees(member, columns, task, held.start))
+                else:
+                    members.append(enlarge(member, columns, task, held.start))
+                    self.notes_.append(
+                        f"{member.name}: one machine of all {n} rows is too large; an exact "
+                        f"machine is fitted to {columns.fitted} rows, and local machines in "
+                        f"{len(members[-1].fitted.leaves_)} parts to all but the last rows."
+                    )
+                told().end(members[-1].name, members[-1].seconds)
             rows = held
             members = [member.judged_by(M[held], self._outputs) for member in members]
             self.notes_.append(
@@ -252,6 +258,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             for name in () if late else waiting:
                 if plan[name][0] is not None or "matern" in done:
                     waiting.remove(name)
+                    now.begin(name)
                     return name
             return None
 
@@ -268,9 +275,15 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
                 columns.features(candidate)
             elif isinstance(candidate, Ensemble):
                 _ = columns.ranked
-        for name, member in call_ready(fit, pick, at_once(self.n_jobs)):
+        now, jobs = told(), at_once(self.n_jobs)
+        now.planned = len(plan)
+        if now.line.live and self.budget is None:
+            now.go_on("measuring how long it takes")
+            now.expect(expect(plan, columns, KEPT), jobs)
+        for name, member in call_ready(fit, pick, jobs):
             done[name] = member
-            self._tell(member)
+            now.end(name, member.seconds)
+        now.go_on("putting machines together")
         members = [done[name] for name in plan if name in done]
         self.notes_.extend(f"{one.name}: {note}" for one in members for note in one.notes)
         if waiting:
@@ -352,13 +365,10 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             f"The budget of {self.budget:g} s was spent after {done} of {planned} machines."
         )
 
-    def _tell(self, member: Member) -> None:
-        say(self, f"{member.name}: {member.seconds:.1f} s")
-
     def _ending(self) -> str:
         shares = np.atleast_2d(self.weights_).mean(axis=0)
         members = (f"{one.name} {w:.2g}" for one, w in zip(self.members_, shares, strict=True))
-        return f"weights of the machines: {', '.join(members)}"
+        return f"{self.seconds_:.1f} s, weights of the machines: {', '.join(members)}"
 
     def _proved(
         self, gain: Callable[[Array], Array], judged: LeftOutPredictions, weights: Array

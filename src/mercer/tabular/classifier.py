@@ -29,6 +29,7 @@ from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
 from mercer.tabular.stacking import log_odds, logistic_weights, probabilities
 from mercer.tabular.tasks import Logistic, SquaredSigns, signs
+from mercer.tabular.telling import telling
 from mercer.tabular.trees import BOOSTING
 
 __all__ = ["AutoClassifier"]
@@ -86,7 +87,9 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         :func:`joblib.parallel_config` says otherwise, and -1 for as many as there are cores. It
         changes no prediction; each of them has its own kernel matrices.
     verbose : bool, default=False
-        Print a line for every machine.
+        Show on a terminal or in a notebook one line that is drawn anew: what is being fitted, how
+        many machines are done, the time and about how long all of it takes, which a pilot on few
+        rows tells. Elsewhere print a line for every machine.
     random_state : int, default=0
         Which rows are drawn, and folds.
 
@@ -168,7 +171,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
-        with deadline(self.budget), team():
+        with deadline(self.budget), team(), telling(self):
             M, weights = self._read(X, y, sample_weight)
             y = column_or_1d(y, warn=True)
             check_classification_targets(y)

@@ -28,6 +28,7 @@ from mercer.tabular.members import METRIC
 from mercer.tabular.spread import ErrorScales
 from mercer.tabular.stacking import convex_weights, without_negligible
 from mercer.tabular.tasks import Squares
+from mercer.tabular.telling import telling
 
 __all__ = ["AutoRegressor"]
 
@@ -74,7 +75,9 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         :func:`joblib.parallel_config` says otherwise, and -1 for as many as there are cores. It
         changes no prediction; each of them has its own kernel matrices.
     verbose : bool, default=False
-        Print a line for every machine.
+        Show on a terminal or in a notebook one line that is drawn anew: what is being fitted, how
+        many machines are done, the time and about how long all of it takes, which a pilot on few
+        rows tells. Elsewhere print a line for every machine.
     random_state : int, default=0
         Which rows are drawn, and folds.
 
@@ -154,7 +157,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
-        with deadline(self.budget), team():
+        with deadline(self.budget), team(), telling(self):
             M, weights = self._read(X, y, sample_weight)
             y = check_y(y, multi_output=True, y_numeric=True, estimator=self)
             Y = np.asarray(y, dtype=np.float64).reshape(len(M), -1)

@@ -25,9 +25,9 @@ from sklearn.ensemble import (
 
 from mercer._typing import Array
 from mercer.tabular.members import Member, TableSample
-from mercer.tabular.tasks import Logistic, Task, TreeNumbers, TreeVotes
+from mercer.tabular.tasks import FOLDS, Logistic, Task, TreeNumbers, TreeVotes
 
-__all__ = ["BOOSTING", "TREES", "Ensemble", "enlarge_trees", "judge_trees"]
+__all__ = ["BOOSTING", "TREES", "Ensemble", "enlarge_trees", "judge_trees", "pilot_trees"]
 
 BOOSTING = "boosting"
 """Name of the ensemble that large tables have all rows for."""
@@ -38,6 +38,8 @@ GROWN = 300
 STEP, ROUNDS, PATIENCE = 0.06, 1000, 20
 # Rows that tell how much columns matter to boosting.
 MOVED = 200
+# Trees that tell how long all of them take, and rounds after which boosting usually ends.
+PILOTED, USUAL_ROUNDS = 20, 150
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,30 @@ def enlarge_trees(member: Member, columns: TableSample, task: Task, end: int) ->
         machine=machine,
         seconds=time.perf_counter() - began,
     )
+
+
+def pilot_trees(ensemble: Ensemble, columns: TableSample, task: Task, few: int) -> float:
+    """Return seconds that trees of all rows are expected to take, from a tenth of them on few rows.
+
+    Parameters
+    ----------
+    ensemble, columns, task :
+        As in :func:`judge_trees`.
+    few : int
+        Number of rows.
+    """
+    began, rows = time.perf_counter(), np.arange(min(few, columns.fitted))
+    template = ensemble.made(task, columns.seed)
+    trees = "n_estimators" if ensemble.bagged else "max_iter"
+    template.set_params(**{trees: PILOTED})
+    if ensemble.bagged:
+        template.set_params(oob_score=False)
+    Z = columns.ranked(columns.X[rows])
+    _fit(template, Z, task, rows)
+    # Half of the time of trees of few rows does not grow with the rows.
+    growth = 0.5 + 0.5 * columns.fitted / len(rows)
+    usual, fits = (GROWN, 1.0) if ensemble.bagged else (USUAL_ROUNDS, 1.0 + FOLDS)
+    return (time.perf_counter() - began) * growth * fits * usual / PILOTED
 
 
 def _fit(template: Any, Z: Array, task: Task, rows: NDArray[np.intp]) -> Any:

@@ -1,0 +1,98 @@
+"""How long a fit takes, measured by a pilot on few rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from mercer.tabular.candidates import Candidate
+from mercer.tabular.members import Cost, TableSample, judge
+from mercer.tabular.tasks import Squares, Task
+from mercer.tabular.trees import Ensemble, pilot_trees
+
+__all__ = ["Expected", "expect"]
+
+# Rows of the pilot, those that a search for scales begins with: at least, for each column, at most.
+LEAST, PER_COLUMN, MOST = 250, 10, 350
+# Power of the rows by which evaluations of a search grow from hundreds of rows to a thousand, where
+# kernels and factorizations are as long as what does not depend on the rows.
+POWER = 1.6
+# Share of its evaluations with which a search goes on with more rows, and again with all of them.
+GOING_ON = 1 / 6
+# What folds of a learned metric cost, in machines that are fitted and left out, and what is fitted
+# alone.
+FOLDED, FITTED = 3.0, 0.5
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Seconds that the parts of a fit are expected to take."""
+
+    machines: Mapping[str, float] = field(default_factory=dict)
+    """Each machine of the plan."""
+
+    rest: float = 0.0
+    """All that follows the machines."""
+
+
+def expect(
+    plan: Mapping[str, tuple[Candidate | Ensemble | None, Task]],
+    columns: TableSample,
+    kept: int,
+) -> Expected:
+    """Return what a fit is expected to take, after fitting few rows for each kind of task.
+
+    A search does most of its work on few rows, some with more and some with all of its rows.
+    Fitting and leaving out are measured on few rows and grow as :class:`Cost` says.
+
+    Parameters
+    ----------
+    plan : dict
+        Machines.
+    columns : TableSample
+    kept : int
+        Number of machines that are fitted to all rows where there are more than are judged.
+    """
+    n = max(LEAST, min(PER_COLUMN * columns.X.shape[1], MOST))
+    n = min(n, columns.judged)
+    measured: dict[type[Task], tuple[float, Cost]] = {}
+    machines: dict[str, float] = {}
+    rest = 0.0
+    for name, (candidate, task) in plan.items():
+        if isinstance(candidate, Ensemble):
+            machines[name] = pilot_trees(candidate, columns, task, n)
+            continue
+        if type(task) not in measured:
+            first = next(
+                one for one, of in plan.values() if isinstance(one, Candidate) and of is task
+            )
+            few = judge(name, first, replace(columns, judged=n), task)
+            measured[type(task)] = few.seconds, Cost.measured(first, columns, task)
+        seconds, cost = measured[type(task)]
+        judged = cost.of(columns.judged)
+        found = seconds * growth(n, min(columns.judged, task.tuned))
+        machines[name] = found + judged + (FOLDED * judged if candidate is None else 0.0)
+        rest = max(rest, FITTED * min(kept, len(plan)) * cost.of(columns.fitted))
+    if columns.judged == columns.fitted:
+        rest = 0.0
+    # The scale of errors of a number is learned by one more machine.
+    scales = sum(of.Y.shape[1] for of in {of for _, of in plan.values()} if type(of) is Squares)
+    return Expected(machines, rest + scales * min(machines.values()))
+
+
+def growth(few: int, rows: int) -> float:
+    """Return how much longer a search takes by more rows than few.
+
+    Examples
+    --------
+    >>> growth(250, 250)
+    1.0
+    """
+
+    def evaluation(n: float) -> float:
+        return float((n / few) ** POWER)
+
+    if rows <= 1.5 * few:
+        return evaluation(rows)
+    between = evaluation((few * rows) ** 0.5) if rows > 2.25 * few else 0.0
+    return 1.0 + GOING_ON * (evaluation(rows) + between)

@@ -1,0 +1,156 @@
+"""What a fit of a table says of itself: the machine at work, how many are done, and the time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from mercer._fitting import say
+from mercer.data.progress import Line
+from mercer.tabular.pilot import Expected
+
+__all__ = ["Telling", "telling", "told"]
+
+# Seconds from which on a fit is long enough to say how a shorter one is had.
+LONG = 10.0
+# Share of the expected time that is proposed as a budget.
+PROPOSED = 0.5
+
+
+@dataclass(eq=False)
+class Telling:
+    """How far a fit is.
+
+    Parameters
+    ----------
+    machine : estimator
+        What is fitted.
+    """
+
+    machine: Any
+    doing: str = "reading the table"
+    """What is done when no machine is being fitted."""
+
+    planned: int = 0
+    """Number of machines."""
+
+    done: int = 0
+    running: list[str] = field(default_factory=list)
+    """Names of the machines that are being fitted."""
+
+    expected: float | None = None
+    """Seconds that the whole fit is expected to take."""
+
+    foreseen: Expected = field(default_factory=Expected)
+    """Seconds that its parts are expected to take."""
+
+    jobs: int = 1
+    """Number of machines that are fitted at the same time."""
+
+    took: dict[str, float] = field(default_factory=dict)
+    """Seconds that machines took."""
+
+    line: Line = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.line = Line(self.text, show=bool(self.machine.verbose))
+
+    def text(self, seconds: float) -> str:
+        """Return the line.
+
+        Examples
+        --------
+        >>> from mercer import AutoRegressor
+        >>> now = Telling(AutoRegressor(), planned=6, done=1, running=["matern"], expected=40.0)
+        >>> now.text(8.2)
+        'AutoRegressor: matern, 1 of 6 machines, 8 s of about 40 s; budget=20 would stop at 20 s'
+        """
+        what = " + ".join(self.running) or self.doing
+        count = f", {self.done} of {self.planned} machines" if self.planned else ""
+        budget = self.machine.budget
+        limit = advice = ""
+        if budget is not None:
+            limit = f" of at most {budget:g} s"
+        elif self.expected is not None:
+            limit = f" of about {_round(max(self.expected, seconds)):g} s"
+            if self.expected > LONG:
+                proposed = _round(PROPOSED * self.expected)
+                advice = f"; budget={proposed:g} would stop at {proposed:g} s"
+        return f"{type(self.machine).__name__}: {what}{count}, {seconds:.0f} s{limit}{advice}"
+
+    def begin(self, name: str) -> None:
+        """Say that a machine is begun."""
+        self.running.append(name)
+        self.line.update()
+
+    def end(self, name: str, seconds: float) -> None:
+        """Say that a machine is done: in the line, or in one of its own where there is none."""
+        if name in self.running:
+            self.running.remove(name)
+        self.done += 1
+        self.took[name] = seconds
+        self.expect_again()
+        if not self.line.live:
+            say(self.machine, f"{name}: {seconds:.1f} s")
+        self.line.update()
+
+    def expect(self, foreseen: Expected, jobs: int) -> None:
+        """Take in what a pilot says of the time of the parts."""
+        self.foreseen, self.jobs = foreseen, jobs
+        self.expect_again()
+        self.line.update()
+
+    def expect_again(self) -> None:
+        """Expect what is left to take as much longer or shorter as what is done did."""
+        parts = self.foreseen.machines
+        if not parts:
+            return
+        known = sum(parts.get(name, 0.0) for name in self.took)
+        took = sum(seconds for name, seconds in self.took.items() if name in parts)
+        left = sum(seconds for name, seconds in parts.items() if name not in self.took)
+        ratio = took / known if known > 0 else 1.0
+        passed = time.monotonic() - self.line.began
+        self.expected = passed + ratio * (left / self.jobs + self.foreseen.rest)
+
+    def go_on(self, doing: str) -> None:
+        """Say what is done next."""
+        self.doing = doing
+        self.line.update()
+
+
+_telling: ContextVar[Telling | None] = ContextVar("telling", default=None)
+
+
+@contextmanager
+def telling(machine: Any) -> Iterator[Telling]:
+    """Enter a fit, whose parts find what it says by :func:`told`."""
+    now = Telling(machine)
+    token = _telling.set(now)
+    try:
+        with now.line:
+            yield now
+    finally:
+        _telling.reset(token)
+
+
+def told() -> Telling:
+    """Return what the fit around says."""
+    now = _telling.get()
+    assert now is not None
+    return now
+
+
+def _round(seconds: float) -> float:
+    """Return a time with as many digits as an estimate deserves.
+
+    Examples
+    --------
+    >>> _round(3.14), _round(14.4), _round(47.0), _round(1234.0)
+    (3.0, 14.0, 45.0, 1260.0)
+    """
+    step = 1.0 if seconds < 20 else 5.0 if seconds < 100 else 10.0 if seconds < 600 else 60.0
+    return max(1.0, round(seconds / step) * step)

@@ -1,0 +1,111 @@
+"""What a fit of a table says of itself: states of its line, and the time that it expects."""
+
+import io
+import time
+
+import pytest
+
+from mercer import AutoRegressor
+from mercer.data.progress import Line
+from mercer.tabular.pilot import Expected, growth
+from mercer.tabular.telling import Telling
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test moves."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_what_is_left_takes_as_much_longer_as_what_is_done_did(clock):
+    now = Telling(AutoRegressor(), planned=3)
+    clock[0] = 1.0
+    now.expect(Expected({"a": 2.0, "b": 2.0, "c": 4.0}, rest=3.0), jobs=1)
+    assert now.expected == 1.0 + 8.0 + 3.0
+    now.begin("a")
+    clock[0] = 5.0
+    now.end("a", 4.0)  # twice as long
+    assert now.expected == 5.0 + 2.0 * (6.0 + 3.0)
+    clock[0] = 6.0
+    now.end("b", 1.0)
+    assert now.expected == 6.0 + 5.0 / 4.0 * (4.0 + 3.0)
+
+
+def test_machines_of_several_jobs_share_the_time(clock):
+    now = Telling(AutoRegressor(), planned=2)
+    now.expect(Expected({"a": 2.0, "b": 2.0}, rest=3.0), jobs=2)
+    assert now.expected == 2.0 + 3.0
+
+
+def test_short_fits_and_fits_with_a_budget_have_no_advice():
+    assert "budget" not in Telling(AutoRegressor(), expected=4.0).text(1.0)
+    text = Telling(AutoRegressor(budget=20.0), expected=40.0).text(1.0)
+    assert text == "AutoRegressor: reading the table, 1 s of at most 20 s"
+    text = Telling(AutoRegressor(), running=["matern", "laplacian"], planned=6, expected=30.0)
+    assert text.text(2.0) == (
+        "AutoRegressor: matern + laplacian, 0 of 6 machines, 2 s of about 30 s; "
+        "budget=15 would stop at 15 s"
+    )
+
+
+def test_a_fit_that_is_late_is_not_said_to_end_before():
+    assert " of about 45 s" in Telling(AutoRegressor(), expected=30.0).text(44.0)
+
+
+def test_lines_are_cut_at_the_last_column(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "10")
+    with Line(lambda seconds: "a line of twenty signs"):
+        pass
+    assert terminal.getvalue() == "\ra line of\033[K\r\033[K"
+
+
+def test_a_shorter_state_covers_a_longer_one(monkeypatch):
+    terminal, states = Terminal(), ["longer", "short"]
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr(Line, "_tick", lambda self: None)
+    with Line(lambda seconds: states[0]) as line:
+        states.pop(0)
+        line.update()
+        line.update()  # says nothing new
+    assert terminal.getvalue() == "\rlonger\033[K\rshort\033[K\r\033[K"
+
+
+def test_a_line_is_ended_after_an_error_and_nothing_follows(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    line = Line(lambda seconds: "fitting")
+    with pytest.raises(KeyboardInterrupt), line:
+        raise KeyboardInterrupt
+    line.text = lambda seconds: "still there"
+    line.update()
+    assert terminal.getvalue() == "\rfitting\033[K\n"
+
+
+def test_a_terminal_that_was_closed_does_not_end_the_fit(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with Line(lambda seconds: "fitting"):
+        terminal.close()
+
+
+def test_nothing_is_shown_unless_asked(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with Line(lambda seconds: "fitting", show=False):
+        pass
+    assert terminal.getvalue() == ""
+
+
+def test_more_rows_take_longer():
+    # A search of all rows, and searches of few rows that go on with some and with all of them.
+    assert 1.0 == growth(250, 250) < growth(250, 375)
+    assert 1.0 < growth(250, 500) < growth(250, 1000)
