@@ -397,6 +397,34 @@ def test_tables_of_words_gaps_and_dates(tmp_path):
             assert np.max(np.abs(got - true)) <= allowed * np.std(true), (stem, output)
 
 
+def test_ordered_labels_are_ranks(tmp_path):
+    """Words and whole numbers with an order, gaps and labels that were never met."""
+    rng, n = np.random.default_rng(2), 90
+    grades = pd.CategoricalDtype(["low", "medium", "high"], ordered=True)
+    stars = pd.CategoricalDtype([3, 2, 1], ordered=True)
+
+    def table(words, numbers):
+        frame = pd.DataFrame({"x": rng.normal(size=n), "grade": rng.choice(words, n)})
+        return frame.assign(stars=rng.choice(numbers, n))
+
+    known = table(["low", "medium", "high", None], [1.0, 2.0, 3.0, np.nan])
+    new = table(["low", "high", None, "best"], [1.0, 3.0, 4.0, np.nan])
+    typed = known.astype({"grade": grades, "stars": stars})
+    y = typed.grade.cat.codes + 0.5 * typed.stars.cat.codes + 0.1 * rng.normal(size=n)
+    model = mercer.AutoRegressor(members=["laplacian-ranks", "gaussian"]).fit(typed, y)
+    assert len(model.encoder_.missing_) == 2
+    types = [(name, DoubleTensorType([None, 1])) for name in new]
+    types[1] = ("grade", StringTensorType([None, 1]))
+    graph = to_onnx(model, precision="float64", initial_types=types)
+    feed = {name: new[[name]].to_numpy(np.float64) for name in ("x", "stars")}
+    feed["grade"] = new[["grade"]].fillna("").to_numpy(object)
+    (tmp_path / "ordered.onnx").write_bytes(graph.SerializeToString())
+    (tmp_path / "ordered.pkl").write_bytes(pickle.dumps(feed))
+    for output, got in run(tmp_path)["ordered"].items():
+        true = asked(model, output, new)
+        assert np.max(np.abs(got - true)) <= (1e-12 + rounding(model, None)) * np.std(true)
+
+
 def test_inputs_of_a_wrong_kind_are_refused():
     table = pd.DataFrame({"size": X[:, 0], "kind": np.where(X[:, 1] > 0, "a", "b")})
     model = mercer.AutoRegressor(members=["gaussian"]).fit(table, Y)

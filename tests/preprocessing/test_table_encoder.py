@@ -414,3 +414,97 @@ def test_pandas_is_not_needed(monkeypatch):
     frame = pl.DataFrame({"x": [1.0, None, 3.0], "w": ["a", "b", None]})
     found = TableEncoder().fit_transform(frame)
     assert found.tolist() == [[1.0, 0.0, 0.0], [2.0, 1.0, 1.0], [3.0, 2.0, 0.0]]
+
+
+GRADES = pd.CategoricalDtype(["low", "medium", "high"], ordered=True)
+
+
+def test_ordered_labels_become_ranks_in_their_order():
+    words = ["high", "low", None, "medium", "low", "high"] * 5
+    frame = pd.DataFrame({"grade": pd.Series(words, dtype=GRADES), "x": np.arange(30.0)})
+    encoder = TableEncoder().fit(frame)
+    # As the codes of pandas are, with the median in place of its -1.
+    codes = frame["grade"].cat.codes.to_numpy(dtype=float)
+    middle = np.median(codes[codes >= 0])
+    found = encoder.transform(frame)
+    np.testing.assert_array_equal(found[:, 0], np.where(codes < 0, middle, codes))
+    np.testing.assert_array_equal(found[:, 2], codes < 0)
+    assert encoder.names_ == ["grade", "x", "grade_missing"]
+    assert encoder.categorical_.tolist() == []
+    assert encoder.orders_ == {"grade": ["low", "medium", "high"]}
+    assert encoder.notes_ == [
+        "Column 'grade': its labels become numbers in their order, low < medium < high."
+    ]
+    # The order is that of the fit, whatever type new rows have; other labels are missing.
+    new = pd.DataFrame({"grade": ["medium", "best", "high"], "x": 0.0})
+    turned = pd.CategoricalDtype(["high", "medium", "best"], ordered=True)
+    for rows in (new, new.astype({"grade": turned})):
+        assert encoder.transform(rows)[:, 0].tolist() == [1.0, middle, 2.0]
+    renamed = encoder.get_feature_names_out(["grade", "x"]).tolist()
+    assert renamed == encoder.names_
+
+
+def test_the_order_of_intervals_is_kept():
+    x = np.linspace(0.0, 1.0, 40)
+    frame = pd.DataFrame({"age": pd.cut(x, 4), "x": x})
+    encoder = TableEncoder().fit(frame)
+    expected = np.repeat([0.0, 1.0, 2.0, 3.0], 10)
+    np.testing.assert_array_equal(encoder.transform(frame)[:, 0], expected)
+    assert "< ... <" not in encoder.notes_[0]
+    many = TableEncoder().fit(pd.DataFrame({"age": pd.cut(x, 9), "x": x}))
+    assert "< ... <" in many.notes_[0]
+
+
+@pytest.mark.parametrize("asked", [["grade"], None])
+def test_ordered_labels_are_compared_by_equality_if_asked(asked):
+    frame = pd.DataFrame({"grade": pd.Series(["high", "low"] * 6, dtype=GRADES), "x": range(12)})
+    encoder = TableEncoder(categorical_features=asked).fit(frame)
+    assert encoder.categorical_.tolist() == [0]
+    assert encoder.categories_ == [["high", "low"]]
+    assert encoder.orders_ == {}
+
+
+def texts(n, repeated):
+    """Return n texts of five words, some of which are the same."""
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{i}" for i in range(500)])
+    found = [" ".join(rng.choice(words, 5)) for _ in range(n)]
+    return found[: n - repeated] + ["nothing to report this time"] * repeated
+
+
+def test_free_text_is_left_out_with_a_sentence():
+    n = 90
+    frame = pd.DataFrame({"x": np.arange(n) ** 2.0, "remark": texts(n, 20)})
+    frame.loc[::9, "remark"] = None
+    encoder = TableEncoder().fit(frame)
+    different = frame["remark"].nunique()
+    assert encoder.names_ == ["x"]
+    assert encoder.dropped_ == {
+        "remark": f"holds free text: {different} different texts in 80 cells"
+    }
+    assert "TfidfVectorizer" in encoder.notes_[0]
+    np.testing.assert_array_equal(encoder.transform(frame), frame[["x"]])
+
+
+LABELS = {
+    "half of the cells differ": texts(90, 46),
+    "two words": [f"{a} {b}" for a, b in zip(texts(90, 20), range(90), strict=True)],
+    "few": texts(9, 0) * 10,
+}
+LABELS["two words"] = [" ".join(text.split()[::4]) for text in LABELS["two words"]]
+
+
+@pytest.mark.parametrize("case", LABELS)
+def test_labels_of_some_words_are_no_text(case):
+    frame = pd.DataFrame({"x": np.arange(90) ** 2.0, "label": LABELS[case]})
+    encoder = TableEncoder().fit(frame)
+    assert not any("free text" in why for why in encoder.dropped_.values())
+
+
+def test_categories_that_are_asked_for_are_no_text():
+    frame = pd.DataFrame({"x": np.arange(90) ** 2.0, "remark": texts(90, 20)})
+    for encoder, X in (
+        (TableEncoder(), frame.astype({"remark": "category"})),
+        (TableEncoder(categorical_features=["remark"]), frame),
+    ):
+        assert encoder.fit(X).names_ == ["x", "remark"]

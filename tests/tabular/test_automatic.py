@@ -177,6 +177,19 @@ def test_columns_that_are_left_out_are_named():
         assert f"Column {name!r} is left out" in str(model.explain())
 
 
+def test_free_text_is_left_out_with_a_warning():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60)})
+    words = np.array([f"word{i}" for i in range(300)])
+    frame["remark"] = [" ".join(row) for row in rng.choice(words, (60, 4))]
+    few = {"members": ["gaussian"]}
+    with pytest.warns(UserWarning, match="'remark' is left out: it holds free text"):
+        found = AutoRegressor(**few).fit(frame, frame["x"])
+    plain = AutoRegressor(**few).fit(frame[["x"]], frame["x"])
+    np.testing.assert_array_equal(found.predict(frame), plain.predict(frame[["x"]]))
+    assert list(found.dropped_) == ["remark"]
+
+
 def test_weights_of_zero_leave_rows_out():
     X, y = smooth(120)
     spoiled = y.copy()

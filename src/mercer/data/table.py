@@ -66,6 +66,8 @@ class Table:
     columns : mapping from str to (n,) array
     categories : collection of str
         Columns of words that are categories whatever the words look like.
+    orders : mapping from str to list
+        Labels in order, of those categories whose labels have one.
 
     Examples
     --------
@@ -74,11 +76,17 @@ class Table:
     ((2, 2), ['colour'], [None])
     """
 
-    def __init__(self, columns: Mapping[str, ArrayLike], categories: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, ArrayLike],
+        categories: Collection[str] = (),
+        orders: Mapping[str, list[Any]] | None = None,
+    ) -> None:
         if not columns:
             raise DataError("a table has at least one column")
         self.columns = {str(name): _column(values) for name, values in columns.items()}
         self.categories = frozenset(categories)
+        self.orders = dict(orders or {})
         lengths = {name: len(values) for name, values in self.columns.items()}
         if len(set(lengths.values())) > 1:
             raise DataError(f"columns of a table have one length; these have {lengths}")
@@ -95,7 +103,7 @@ class Table:
 
     def __getitem__(self, rows: slice | AnyArray) -> Table:
         cut = {name: values[rows] for name, values in self.columns.items()}
-        return Table(cut, self.categories)
+        return Table(cut, self.categories, self.orders)
 
     @property
     def text(self) -> list[str]:
@@ -204,5 +212,5 @@ def stack(parts: Sequence[Any]) -> Any:
         return first
     if isinstance(first, Table):
         joined = {name: stack([part.columns[name] for part in parts]) for name in first.columns}
-        return Table(joined, first.categories)
+        return Table(joined, first.categories, first.orders)
     return sp.csr_array(sp.vstack(parts)) if sp.issparse(first) else np.concatenate(parts)

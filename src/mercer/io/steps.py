@@ -127,9 +127,19 @@ def encoded(cells: Sequence[Cells], encoder: TableEncoder, backend: Backend, sin
         parts = dates(Value(backend.wide(), cell.handle), [dates_of[j][1]])
         for k in range(1 + 2 * len(dates_of[j][1])):
             columns.append(Cells(parts.columns([k]).within(backend).handle, False))
+    given = encoder._names or [f"x{j}" for j in range(encoder.n_features_in_)]
+    names, orders = encoder._expand.names(given), encoder._expand.orders
     found = []
     for o, j in enumerate(getattr(encoder, "_placed", encoder.kept_)):
         handle, words = columns[j]
+        marks = o in encoder.missing_
+        if order := orders.get(names[j]):
+            places = {label: rank for rank, label in enumerate(order)}
+            write = _of_words if words else _of_numbers
+            ranks = write(backend, handle, places, -1, names[j], single)
+            gap = ranks.equals(-1.0)
+            found.append(gap if marks else ranks + gap * (float(encoder.medians_[j]) + 1.0))
+            continue
         if o in place:
             codes = codes_of(encoder.categories_[place[o]], encoder.infrequent_[place[o]])
             write = _of_words if words else _of_numbers
@@ -141,7 +151,6 @@ def encoded(cells: Sequence[Cells], encoder: TableEncoder, backend: Backend, sin
                 "an input of numbers."
             )
         x = Value(backend, handle)
-        marks = o in encoder.missing_
         found.append(x.gaps() if marks else x.filled(float(encoder.medians_[j])))
     return found[0].beside(*found[1:])
 

@@ -52,7 +52,8 @@ def tabled(X: PointsLike, names: list[str], *, declared: bool) -> Table:
     >>> table.text, table.columns["x1"]
     (['x0'], array([ 1., nan]))
     """
-    categories = _declared(X) if declared else set()
+    categories = _declared(X) if declared else {}
+    orders: dict[str, list[Any]] = {}
     if hasattr(X, "columns"):
         if not len(X):
             raise ValueError(f"Found a table with 0 sample(s) (shape={X.shape})")
@@ -68,7 +69,12 @@ def tabled(X: PointsLike, names: list[str], *, declared: bool) -> Table:
         # Columns without words for names are called x0, x1, ..., as scikit-learn does.
         columns = {name: found[label] for name, label in zip(names, labels, strict=True)}
         categories = {
-            name for name, label in zip(names, labels, strict=True) if str(label) in categories
+            name: categories[str(label)]
+            for name, label in zip(names, labels, strict=True)
+            if str(label) in categories
+        }
+        orders = {
+            name: kind.categories.tolist() for name, kind in categories.items() if kind.ordered
         }
     else:
         dated = getattr(getattr(X, "dtype", None), "kind", "O") == "M"
@@ -79,15 +85,16 @@ def tabled(X: PointsLike, names: list[str], *, declared: bool) -> Table:
             for name, values in columns.items()
         },
         categories,
+        orders,
     )
 
 
-def _declared(X: PointsLike) -> set[str]:
-    """Return the names of the columns of pandas' categorical type."""
+def _declared(X: PointsLike) -> dict[str, Any]:
+    """Return the columns of pandas' categorical type, each with its type."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
-        return set()
+        return {}
     kinds = zip(X.columns, X.dtypes, strict=True)
-    return {str(name) for name, kind in kinds if str(kind) == "category"}
+    return {str(name): kind for name, kind in kinds if str(kind) == "category"}
 
 
 def _labels_of(X: PointsLike) -> list[Any]:

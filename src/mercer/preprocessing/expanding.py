@@ -1,14 +1,15 @@
-"""Words as numbers, and dates as several columns: a table before its columns are encoded."""
+"""Words and ordered labels as numbers, dates as several columns: a table before its encoding."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from mercer._typing import AnyArray, PointsLike
 from mercer.data.base import Block, PerColumn
-from mercer.data.table import Table
+from mercer.data.table import Table, factorized
 from mercer.preprocessing.dates import Calendar, circle_names, circles
 from mercer.preprocessing.readings import Reading
 
@@ -25,6 +26,8 @@ class Expand:
         Forms of the columns that are read, see :class:`~mercer.preprocessing.readings.Reading`.
     periods : dict from str to list of str
         Periods of the columns of dates.
+    orders : dict from str to list
+        Labels in order of the columns whose labels become ranks; any other label is missing.
 
     Examples
     --------
@@ -34,6 +37,7 @@ class Expand:
 
     readings: dict[str, str]
     periods: dict[str, list[str]]
+    orders: dict[str, list[Any]] = field(default_factory=dict)
 
     def names(self, given: list[str]) -> list[str]:
         """Return the names of the columns that come out.
@@ -79,6 +83,9 @@ class Expand:
         each = list(X.columns.values()) if isinstance(X, Table) else list(np.asarray(X).T)
         for name, values in zip(given, each, strict=True):
             form = self.readings.get(name)
+            if name in self.orders:
+                found.append(_ranks(values, self.orders[name]))
+                continue
             if form is None:
                 found.append(values)
                 continue
@@ -96,6 +103,13 @@ class Expand:
         given = list(block.X.columns)
         made = dict(zip(self.names(given), self.columns(block.X, given), strict=True))
         return block._replace(X=Table(made))
+
+
+def _ranks(values: AnyArray, order: list[Any]) -> AnyArray:
+    """Return the places of labels in their order, NaN for other labels and missing ones."""
+    place = {label: float(rank) for rank, label in enumerate(order)}
+    keys, codes = factorized(values)
+    return np.array([place.get(key, np.nan) for key in keys])[codes]
 
 
 def calendars(

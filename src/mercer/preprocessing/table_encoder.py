@@ -29,13 +29,19 @@ from mercer.preprocessing.base import Streamed, has_words, numbered
 from mercer.preprocessing.expanding import Expand, calendars
 from mercer.preprocessing.readings import NUMBERS, readings, tallied
 
-__all__ = ["RARE", "TableEncoder"]
+__all__ = ["RARE", "TEXT", "TableEncoder"]
 
 FREE_CATEGORIES = 10
 """Categories that a column may have however few its rows are."""
 
 RARE = "none of which is frequent"
 """End of the reason why words that are all different are left out."""
+
+TEXT = "free text"
+"""Part of the reason why a column of texts is left out."""
+
+MIN_TEXT_WORDS, MIN_DIFFERENT_SHARE = 3.0, 0.5
+"""Mean number of words of texts, and different texts among the cells, from which they are free."""
 
 
 @settings
@@ -47,9 +53,11 @@ class TableEncoder(Streamed):
     since 1970 and points on the circles of the day, the week and the year, as
     :class:`DateEncoder` makes them. A column of words or of a categorical type becomes a single
     column of codes :math:`0, \dots, k - 1`, numbered by the sorted labels, to be compared by
-    equality only. Missing words are a category of their own. Columns with one value, copies of
-    another column and a first column without a name that numbers the rows are left out. Nothing
-    depends on the order of the rows.
+    equality only. Missing words are a category of their own. Labels of an ordered categorical type,
+    such as "low" < "medium" < "high" or what ``pandas.cut`` makes, become numbers
+    :math:`0, 1, \dots` in their order. Columns with one value, copies of another column, a first
+    column without a name that numbers the rows, and free text (several words a cell, most cells
+    different) are left out. Nothing depends on the order of the rows.
 
     Words that are numbers or dates are read as such where nearly all cells of the column are:
     ``1,23``, ``12,345``, ``EUR 12.3``, ``5 %``; ``2024-02-29``, ``29.02.2024``, ``02/29/2024``.
@@ -63,7 +71,8 @@ class TableEncoder(Streamed):
         Columns that are categories although they hold numbers: columns with the categorical type
         of pandas, or those of a mask, numbers or names of columns, or no column. Their words are
         never read as numbers or dates. Other columns of words are categories unless nearly all
-        cells are numbers or dates in a form that readers of files leave as words.
+        cells are numbers or dates in a form that readers of files leave as words. To compare
+        ordered labels by equality only, name their columns here.
     max_categories : int, default=200
         Most categories of a column. Less frequent categories share the last code, and so does a
         category that the fit has not met; categories that occur equally often are treated alike.
@@ -95,6 +104,9 @@ class TableEncoder(Streamed):
         dates that are not words.
     periods_ : dict from str to list of str
         For every column of dates the periods that it says something about.
+    orders_ : dict from str to list
+        For every column of an ordered categorical type its labels in order. A label that is not
+        among them is a missing cell.
     notes_ : list of str
         What was read, and which columns were left out for which reason.
     medians_ : ndarray
@@ -176,16 +188,30 @@ class TableEncoder(Streamed):
             self, X, dtype=[np.float64, np.float32], ensure_all_finite=False, reset=reset
         )
 
-    def _read_words(self, source: Source, given: list[str], chosen: set[int]) -> Source:
-        """Learn which words are numbers and dates, and return the source with them as numbers."""
+    def _read_words(
+        self, source: Source, first: PointsLike, given: list[str], fixed: frozenset[int]
+    ) -> Source:
+        """Learn which words are numbers and dates, and return the source with them as numbers.
+
+        Parameters
+        ----------
+        source : Source
+        first : Table or (1, p) array
+            The first row, which knows which categories are ordered.
+        given : list of str
+            Names of the columns.
+        fixed : frozenset of int
+            Columns that are categories, which are not read.
+        """
         self.readings_: dict[str, str] = {}
         self.periods_: dict[str, list[str]] = {}
+        self.orders_: dict[str, list[Any]] = {}
         self.notes_: list[str] = []
-        first = next(iter(source.blocks(1))).X
         if not isinstance(first, Table):
             return source
+        self.orders_ = dict(first.orders)
+        self.notes_ += [_in_order(name, labels) for name, labels in self.orders_.items()]
         how = self._passes(source, "words")
-        fixed = frozenset(chosen | {given.index(name) for name in first.categories})
         tallies: PerColumn = source.total(tallied, fixed, None, **how)
         for name, tally, reading in zip(
             given, tallies.columns, readings(tallies.columns), strict=True
@@ -198,7 +224,7 @@ class TableEncoder(Streamed):
                     f"Column {name!r}: its words are numbers and are taken as categories; give "
                     "numbers if their size matters."
                 )
-        if not self.readings_:
+        if not self.readings_ and not self.orders_:
             return source
         dates = [name for name, form in self.readings_.items() if form not in NUMBERS]
         if dates:
@@ -207,19 +233,23 @@ class TableEncoder(Streamed):
             found: PerColumn = source.total(calendars, shared, None, **how)
             spans = zip(dates, found.columns, strict=True)
             self.periods_ = {name: span.periods() for name, span in spans}
-        expand = Expand(self.readings_, self.periods_)
-        return source.map(expand, expand.names(given))
+        return source.map(self._expand, self._expand.names(given))
 
     @property
     def _expand(self) -> Expand:
-        # Models that were saved before words were read have no readings.
-        return Expand(getattr(self, "readings_", {}), getattr(self, "periods_", {}))
+        # Models that were saved before words were read have no readings, and so with orders.
+        kept = (getattr(self, name, {}) for name in ("readings_", "periods_", "orders_"))
+        return Expand(*kept)
 
     def _learn(self, source: Source) -> None:
         given = [str(name) for name in check_feature_names_in(self, self._names)]
         asked = self.categorical_features
         chosen = set() if asked is None or isinstance(asked, str) else set(numbered(asked, given))
-        source = self._read_words(source, given, chosen)
+        first_row = next(iter(source.blocks(1))).X
+        fixed = frozenset(chosen)
+        if isinstance(first_row, Table):
+            fixed |= {given.index(name) for name in first_row.categories}
+        source = self._read_words(source, first_row, given, fixed)
         names, origin = self._expand.names(given), self._expand.origin(given)
         shared = (tuple(k for k, j in enumerate(origin) if j in chosen), tuple(names))
         how = self._passes(source, "columns")
@@ -236,6 +266,8 @@ class TableEncoder(Streamed):
         for j, name in enumerate(names):
             key = (j in words, found[j].digest)
             why = _useless(found[j].counts, *words[j]) if j in words else found[j].useless(j == 0)
+            if j in words and words[j][1] and origin[j] not in fixed:
+                why = _free_text(found[j].counts) or why
             if not why and key in first:
                 why = f"equals {first[key]!r}"
             if why:
@@ -322,6 +354,7 @@ class TableEncoder(Streamed):
         expand = Expand(
             {renamed[name]: form for name, form in self._expand.readings.items()},
             {renamed[name]: span for name, span in self._expand.periods.items()},
+            {renamed[name]: order for name, order in self._expand.orders.items()},
         )
         return self._named(expand.names(names))
 
@@ -353,8 +386,30 @@ def _useless(counts: Counts, own: list[Any], rest: list[Any]) -> str | None:
     return f"has {len(counts)} categories, {RARE}"
 
 
+def _free_text(counts: Counts) -> str | None:
+    """Return why a column of texts is left out, or None if its words are labels."""
+    texts = [label for label in counts if isinstance(label, str)]
+    cells = sum(counts[text] for text in texts)
+    length = sum(len(text.split()) for text in texts)
+    if len(texts) <= MIN_DIFFERENT_SHARE * cells or length < MIN_TEXT_WORDS * len(texts):
+        return None
+    return f"holds {TEXT}: {len(texts)} different texts in {cells} cells"
+
+
+def _in_order(name: str, labels: list[Any]) -> str:
+    """Return the sentence about ordered labels that become ranks."""
+    shown = list(map(str, labels if len(labels) <= 4 else [*labels[:2], "...", labels[-1]]))
+    return f"Column {name!r}: its labels become numbers in their order, {' < '.join(shown)}."
+
+
 def _left_out(name: str, why: str) -> str:
     """Return the sentence about a column that is left out, and what could be done."""
+    if TEXT in why:
+        return (
+            f"Column {name!r} is left out: it {why}. If they matter, give numbers made from them, "
+            "such as those of scikit-learn's TfidfVectorizer and TruncatedSVD, or a column that "
+            "says whether a word occurs."
+        )
     if not why.endswith(RARE):
         return f"Column {name!r} is left out: it {why}."
     return (

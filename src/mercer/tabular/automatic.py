@@ -22,7 +22,7 @@ from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_sampl
 from mercer._threads import call_ready
 from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.preprocessing import TableEncoder
-from mercer.preprocessing.table_encoder import RARE
+from mercer.preprocessing.table_encoder import RARE, TEXT
 from mercer.tabular.candidates import CANDIDATES, Candidate
 from mercer.tabular.explanation import Effect, Explanation, effect_of
 from mercer.tabular.members import (
@@ -134,7 +134,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         self.dropped_ = dict(self.encoder_.dropped_)
         self.notes_ += self.encoder_.notes_
         for note in self.encoder_.notes_:
-            if RARE in note:
+            if RARE in note or TEXT in note:
                 warnings.warn(note, UserWarning, stacklevel=6)
         M = self._encoded(X)
         if len(M) != num_samples(y):
