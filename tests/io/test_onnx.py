@@ -30,6 +30,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 import mercer
 from mercer import kernels
 from mercer.io import CannotConvert, to_onnx
+from mercer.io.forests import _below
 from mercer.io.plans import METHODS
 from mercer.kernels import Gaussian, Linear
 from mercer.local import Local
@@ -143,6 +144,9 @@ MACHINES = {
     "worst gaps": (mercer.MissingInputRegressor(strategy="worst"), Y),
     "auto": (mercer.AutoRegressor(), Y),
     "auto classes": (mercer.AutoClassifier(members=["matern-ranks", "squares-gaussian"]), THREE),
+    "auto default": (mercer.AutoClassifier(), TWO),
+    "auto trees": (mercer.AutoClassifier(members=["forest", "extra-trees", "boosting"]), THREE),
+    "auto numbers": (mercer.AutoRegressor(members=["gaussian", "extra-trees", "boosting"]), Y),
     "auto pipeline": (
         make_pipeline(StandardScaler(), mercer.AutoClassifier(members=["matern", "metric"])),
         TWO,
@@ -188,7 +192,7 @@ def rounding(model, points):
     model = model[-1] if isinstance(model, Pipeline) else model
     if hasattr(model, "members_"):
         # Coefficients of nearly noiseless machines are large, and cancel.
-        sizes = [np.abs(one.machine.dual_coef_).sum() for one in model.members_]
+        sizes = [np.abs(getattr(one.machine, "dual_coef_", 0.0)).sum() for one in model.members_]
         scale = getattr(model, "_scale", np.ones(1))[0]
         return np.finfo(np.float64).eps * scale * float(np.atleast_2d(model.weights_)[0] @ sizes)
     kernel = getattr(model, "kernel", None)
@@ -360,7 +364,7 @@ def test_tables_of_words_gaps_and_dates(tmp_path):
 
     known, new = table(["a", "b", "c", None]), table(["a", "b", None, "new"])
     y = (known.kind == "a") + np.sin(known["size"].fillna(0.0)) + 0.1 * rng.normal(size=n)
-    few = ["laplacian-ranks", "gaussian"]
+    few = ["laplacian-ranks", "gaussian", "forest"]
     columns = make_column_transformer(
         ("passthrough", ["size", "kind", "zone"]), (DateEncoder(), ["day"])
     ).set_output(transform="pandas")
@@ -423,6 +427,36 @@ def test_ordered_labels_are_ranks(tmp_path):
     for output, got in run(tmp_path)["ordered"].items():
         true = asked(model, output, new)
         assert np.max(np.abs(got - true)) <= (1e-12 + rounding(model, None)) * np.std(true)
+
+
+def test_points_on_cuts_of_trees(tmp_path):
+    """Boosting cuts at values of the sample, where the last digit of a rank would decide."""
+    rng = np.random.default_rng(0)
+    Z = np.exp(rng.normal(size=(500, 2)))
+    model = mercer.AutoClassifier(members=["boosting", "forest"]).fit(Z, Z[:, 0] * Z[:, 1] > 1.0)
+    (boosting,) = (one for one in model.members_ if one.name == "boosting")
+    nodes = np.concatenate([tree.nodes for (tree,) in boosting.machine._predictors])
+    points = boosting.points(Z).astype(np.float32)
+    cuts = nodes[nodes["is_leaf"] == 0]
+    on = [np.isin(cuts["num_threshold"][cuts["feature_idx"] == j], points[:, j]) for j in range(2)]
+    assert np.concatenate(on).any()
+    (tmp_path / "m.onnx").write_bytes(to_onnx(model, precision="float64").SerializeToString())
+    (tmp_path / "m.pkl").write_bytes(pickle.dumps({"X": Z}))
+    np.testing.assert_allclose(
+        run(tmp_path)["m"]["probabilities"], model.predict_proba(Z), rtol=0.0, atol=1e-12
+    )
+
+
+def test_cuts_in_float32():
+    """The largest number of float32 that is not above a cut divides float32 as the cut does."""
+    near = np.float32(0.1) + np.arange(-3, 4, dtype=np.float32) * np.spacing(np.float32(0.1))
+    cuts = np.concatenate([near.astype(float), 0.5 * (near[1:].astype(float) + near[:-1]), [0.1]])
+    found = _below(cuts)
+    assert found.dtype == np.float32
+    assert np.array_equal(near[:, None] <= found, near[:, None].astype(float) <= cuts)
+    assert not np.array_equal(
+        near[:, None] <= cuts.astype(np.float32), near[:, None].astype(float) <= cuts
+    )
 
 
 def test_inputs_of_a_wrong_kind_are_refused():

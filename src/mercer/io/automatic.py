@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer._typing import Array, PointsLike
+from mercer.io.forests import has_trees, tree_values
 from mercer.io.steps import interpolated
 from mercer.io.symbols import Eager, Value
 from mercer.preprocessing import RankNormalizer
@@ -20,6 +21,7 @@ __all__ = [
     "blind",
     "chances",
     "exacting",
+    "knots",
     "log_odds",
     "members",
     "predictions",
@@ -107,6 +109,25 @@ def sample(member: Any, Z: Array) -> Array:
     return M
 
 
+def knots(model: Any, n: int) -> Array:
+    """Return encoded rows of a model without kernels: values that its numbers had, and codes.
+
+    Parameters
+    ----------
+    model : Automatic
+        The model.
+    n : int
+        How many rows.
+    """
+    rng, encoder, features = np.random.default_rng(0), model.encoder_, model.members_[0].features
+    M = np.zeros((n, len(features.columns)))
+    for j, values in zip(features.numbers, getattr(features.scaler, "values_", ()), strict=False):
+        M[:, j] = rng.choice(values, n)
+    for c, j in enumerate(encoder.categorical_):
+        M[:, j] = rng.integers(-1, len(encoder.categories_[c]) + 1, n)
+    return M
+
+
 def members(
     model: Any, forms: Forms, planned: Planned, exact: Collection[int] = ()
 ) -> list[Value | None]:
@@ -125,6 +146,9 @@ def members(
     """
 
     def says(m: int, member: Any) -> Value:
+        if has_trees(member):
+            points = forms.exact().of(member)
+            return tree_values(member, points, model._outputs).within(forms.M.backend)
         points = (forms.exact() if m in exact else forms).of(member)
         said = planned(member.machine).said(points)
         return _says(member, said, model._outputs).within(forms.M.backend)
@@ -155,7 +179,7 @@ def exacting(model: Any, Z: Array, planned: Planned) -> list[int]:
         for m, (f, g, weights) in enumerate(
             zip(*found, np.atleast_2d(model.weights_).T, strict=True)
         )
-        if isinstance(f, Value) and isinstance(g, Value)
+        if isinstance(f, Value) and isinstance(g, Value) and not has_trees(model.members_[m])
     }
     return sorted(cost, key=lambda m: -cost[m])
 

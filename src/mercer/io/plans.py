@@ -28,6 +28,7 @@ from mercer.io.automatic import (
     blind,
     chances,
     exacting,
+    knots,
     log_odds,
     members,
     predictions,
@@ -35,6 +36,7 @@ from mercer.io.automatic import (
     sample,
 )
 from mercer.io.errors import CannotConvert
+from mercer.io.forests import has_trees
 from mercer.io.machine_plans import TRIED_POINTS
 from mercer.io.registry import Plan, planner_of, refuse, register
 from mercer.io.symbols import LABEL, METHODS, Eager, Outputs, Value
@@ -163,7 +165,11 @@ def _local(model: Any) -> Plan:
 
 def _automatic(model: Any) -> tuple[Any, Array]:
     """Return the model that takes encoded tables, and rows of such a table."""
-    best = model.members_[int(np.argmax(np.atleast_2d(model.weights_).sum(axis=0)))]
+    weights = np.atleast_2d(model.weights_).sum(axis=0)
+    kernels = [k for k, member in enumerate(model.members_) if not has_trees(member)]
+    if not kernels:
+        return blind(model), knots(model, TRIED_POINTS)
+    best = model.members_[max(kernels, key=lambda k: weights[k])]
     return blind(model), sample(best, _planned(best.machine).Z)
 
 

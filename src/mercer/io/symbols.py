@@ -242,9 +242,25 @@ class Value:
         features there are.
         """
         p = others.shape[1]
-        both = self._shaped(-1, p, 1).at_least(others.T[None])
+        return self._shaped(-1, p, 1).at_least(others.T[None])._summed()
+
+    def _summed(self) -> Value:
+        """Return sums over the second of three axes."""
         axis = self.backend.constant(np.array([1], dtype=np.int64), exact=True)
-        return Value(self.backend, self.backend.apply("ReduceSum", both.handle, axis, keepdims=0))
+        return Value(self.backend, self.backend.apply("ReduceSum", self.handle, axis, keepdims=0))
+
+    def totals(self, m: int, k: int) -> Value:
+        """Return sums of m times k numbers of every row, each over m of them, (n, k)."""
+        return self._shaped(-1, m, k)._summed()
+
+    def leaves(self, trees: dict[str, Any]) -> Value:
+        """Return numbers of the leaves that points fall into, one for every tree, (n, trees).
+
+        Points are compared in float32, as the operator of ONNX does.
+        """
+        x = self.backend.cast(self.handle, np.float32)
+        found = self.backend.apply("TreeEnsembleRegressor", x, op_domain="ai.onnx.ml", **trees)
+        return Value(self.backend, found)
 
     def total(self, k: int) -> Value:
         """Return sums over k columns, as one column."""
@@ -274,6 +290,21 @@ def _put(x: AnyArray, at: AnyArray, values: AnyArray) -> AnyArray:
     out = x.copy()
     out[at[:, 0]] = values
     return out
+
+
+def _fallen(x: AnyArray, **trees: Any) -> AnyArray:
+    """Return the value of the leaf that a point falls into, of every tree."""
+    part = {name: np.asarray(one) for name, one in trees.items()}
+    begin = np.flatnonzero(part["nodes_nodeids"] == 0)
+    inner, cut = part["nodes_modes"] != "LEAF", part["nodes_values"].astype(x.dtype)
+    values = np.zeros(len(inner), dtype=x.dtype)
+    values[begin[part["target_treeids"]] + part["target_nodeids"]] = part["target_weights"]
+    at = np.repeat(begin[None], len(x), axis=0)
+    while np.any(inner[at]):
+        feature = np.take_along_axis(x, part["nodes_featureids"][at], axis=1)
+        sides = part["nodes_truenodeids"][at], part["nodes_falsenodeids"][at]
+        at = np.where(inner[at], begin + np.where(feature <= cut[at], *sides), at)
+    return np.asarray(values[at])
 
 
 Outputs = dict[str, Value]
@@ -316,6 +347,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "ReduceMin": lambda x, axes, keepdims: np.min(x, axis=1, keepdims=True),
     "ReduceSum": lambda x, axes, keepdims: np.sum(x, axis=tuple(axes)),
     "TopK": lambda x, k, **_: np.sort(x, axis=1),
+    "TreeEnsembleRegressor": _fallen,
 }
 """Operators of ONNX that emitters use, as NumPy's functions."""
 

@@ -196,11 +196,12 @@ class Logistic:
 
 
 class TreeNumbers:
-    """What trees say of numbers."""
+    """What trees say of numbers, of points in float32 as forests compare them."""
 
     @staticmethod
     def says(machine: Any, Z: Array, d: int) -> Array:
-        return np.asarray(machine.predict(Z), dtype=np.float64).reshape(len(Z), d)
+        found = machine.predict(Z.astype(np.float32))
+        return np.asarray(found, dtype=np.float64).reshape(len(Z), d)
 
     @staticmethod
     def out_of_bag(machine: Any, d: int) -> Array:
@@ -209,11 +210,12 @@ class TreeNumbers:
 
 
 class TreeVotes:
-    """Log odds of the probabilities that trees say of classes."""
+    """Log odds of the probabilities that trees say of classes, of points in float32."""
 
     @staticmethod
     def says(machine: Any, Z: Array, d: int) -> Array:
-        return _odds_of_votes(machine.predict_proba(Z), machine.classes_, d)
+        found = machine.predict_proba(Z.astype(np.float32))
+        return _odds_of_votes(found, machine.classes_, d)
 
     @staticmethod
     def out_of_bag(machine: Any, d: int) -> Array:

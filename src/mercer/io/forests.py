@@ -1,0 +1,172 @@
+"""Ensembles of trees as graphs: the leaf of every tree that a row falls into, and their values.
+
+The operator TreeEnsembleRegressor compares and adds in float32. Numbers of leaves are exact there,
+one output for every tree; values of leaves are looked up and added in the precision of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer._typing import Array
+from mercer.io.symbols import Value
+from mercer.tabular.tasks import FREE_VOTES, TreeNumbers, TreeVotes
+
+__all__ = ["has_trees", "tree_values"]
+
+
+def has_trees(member: Any) -> bool:
+    """Return whether a member of a table's model is an ensemble of trees.
+
+    Parameters
+    ----------
+    member : Member
+        The member.
+    """
+    return issubclass(member.task, TreeNumbers | TreeVotes)
+
+
+def tree_values(member: Any, points: Value, d: int) -> Value:
+    """Write what trees say: numbers, or log odds of classes, (n, d).
+
+    Parameters
+    ----------
+    member : Member
+        A member that has trees.
+    points : Value
+        Features, in float64 since a point beside a cut falls to the one side or the other.
+    d : int
+        Outputs of the model.
+    """
+    machine = member.machine
+    found = _Trees.of(machine)
+
+    def write(x: Value) -> dict[str, Value]:
+        return {"sums": found.sums(x)}
+
+    size, k = found.begin.size * found.values.shape[1], found.outputs
+    sums = points.backend.blocks(points, write, {"sums": k}, size)["sums"]
+    if issubclass(member.task, TreeNumbers):
+        return sums
+    votes = sums
+    if hasattr(machine, "_predictors"):  # sums are log odds
+        p = sums.map("Sigmoid")
+        votes = (1.0 - p).beside(p) if k == 1 else sums.shares()
+    place = np.zeros((len(machine.classes_), max(d, 2)))
+    place[np.arange(len(place)), machine.classes_] = 1.0
+    odds = (votes @ place + FREE_VOTES).map("Log")
+    return odds if d > 1 else odds.columns([1]) - odds.columns([0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Trees:
+    """Cuts as attributes of the operator, and values of leaves."""
+
+    attributes: dict[str, Any]
+    values: Array
+    """Of the leaves of all trees, (m, w)."""
+
+    begin: NDArray[np.int64]
+    """The first leaf of every tree."""
+
+    outputs: int
+    """How many sums there are: of w values of every tree, or of every so many-th tree."""
+
+    start: Array
+    """What sums begin with, (outputs,)."""
+
+    def sums(self, x: Value) -> Value:
+        """Write sums of what the trees say of points, (n, outputs)."""
+        leaf = x.leaves(self.attributes).looked_up(self.values, self.begin)
+        rounds = self.begin.size * self.values.shape[1] // self.outputs
+        return leaf.totals(rounds, self.outputs) + self.start[None]
+
+    @classmethod
+    def of(cls, machine: Any) -> _Trees:
+        """Return the trees of a fitted ensemble of scikit-learn."""
+        trees = list(_boosted(machine) if hasattr(machine, "_predictors") else _grown(machine))
+        if hasattr(machine, "_predictors"):
+            start = np.asarray(machine._baseline_prediction, dtype=np.float64).reshape(-1)
+        else:
+            start = np.zeros(trees[0].values.shape[1])
+        counts = [len(tree.values) for tree in trees]
+        return cls(
+            _attributes(trees),
+            np.concatenate([tree.values for tree in trees]),
+            np.cumsum([0, *counts[:-1]], dtype=np.int64),
+            len(start),
+            start,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    left: Array
+    right: Array
+    feature: Array
+    cut: Array
+    leaf: NDArray[np.bool_]
+    values: Array
+    """Of the leaves only, in the order of the nodes."""
+
+
+def _grown(machine: Any) -> Iterator[_Tree]:
+    for one in machine.estimators_:
+        tree = one.tree_
+        leaf = tree.children_left < 0
+        values = tree.value[leaf].reshape(leaf.sum(), -1) / len(machine.estimators_)
+        yield _Tree(
+            tree.children_left, tree.children_right, tree.feature, tree.threshold, leaf, values
+        )
+
+
+def _boosted(machine: Any) -> Iterator[_Tree]:
+    for one in (tree for together in machine._predictors for tree in together):
+        nodes = one.nodes
+        leaf = nodes["is_leaf"].astype(bool)
+        values = np.asarray(nodes["value"][leaf], dtype=np.float64)[:, None]
+        parts = (nodes[name] for name in ("left", "right", "feature_idx", "num_threshold"))
+        yield _Tree(*parts, leaf, values)
+
+
+def _attributes(trees: list[_Tree]) -> dict[str, Any]:
+    """Return nodes one after the other; a leaf has its number among the leaves as its value."""
+    leaf = np.concatenate([tree.leaf for tree in trees])
+    size = [len(tree.leaf) for tree in trees]
+    of, at = np.repeat(np.arange(len(trees)), size), np.concatenate([np.arange(m) for m in size])
+
+    def nodes(name: str) -> list[int]:
+        found = np.concatenate([getattr(tree, name) for tree in trees])
+        return [int(one) for one in np.where(leaf, 0, found)]
+
+    return {
+        "n_targets": len(trees),
+        "post_transform": "NONE",
+        "nodes_treeids": of.tolist(),
+        "nodes_nodeids": at.tolist(),
+        "nodes_featureids": nodes("feature"),
+        "nodes_modes": np.where(leaf, "LEAF", "BRANCH_LEQ").tolist(),
+        "nodes_values": np.where(
+            leaf, 0.0, _below(np.concatenate([tree.cut for tree in trees]))
+        ).tolist(),
+        "nodes_truenodeids": nodes("left"),
+        "nodes_falsenodeids": nodes("right"),
+        "target_treeids": of[leaf].tolist(),
+        "target_nodeids": at[leaf].tolist(),
+        "target_ids": of[leaf].tolist(),
+        "target_weights": np.concatenate(
+            [np.arange(float(len(tree.values))) for tree in trees]
+        ).tolist(),
+    }
+
+
+def _below(cuts: Array) -> NDArray[np.float32]:
+    """Return the largest numbers of float32 that are not above: they cut float32 alike."""
+    rounded = np.asarray(cuts, dtype=np.float32)
+    lower = np.nextafter(rounded, np.float32(-np.inf))
+    return np.where(rounded > cuts, lower, rounded)
