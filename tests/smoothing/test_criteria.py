@@ -198,3 +198,14 @@ def test_bad_settings_are_refused():
         CrossValidation([0, 1]).value(Spectral(np.eye(3)).at(np.ones(3), 1.0))
     with pytest.raises(ValueError, match="negative"):
         MallowsCp(-1.0)
+
+
+@pytest.mark.parametrize("columns", [0, 1])
+def test_evidence_of_several_weights_is_that_of_factorizations(columns):
+    rng = np.random.default_rng(0)
+    x, Y = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
+    K, B, s = Gaussian(1.0)(x), np.ones((40, columns)), rng.uniform(0.5, 2.0, size=40)
+    s[3] = 0.0
+    Cs = np.geomspace(0.01, 1e4, 7)
+    each = [Evidence().value(Factored(K, B, s, C).fit(Y)) for C in Cs]
+    assert_allclose(Evidence().curve(Spectral(K, B, s), Y, Cs), each, rtol=1e-9)

@@ -131,7 +131,7 @@ def _widths(space: Space, few: Statement) -> list[Array]:
 
     def correlation(log_factor: float) -> float:
         kernel, _ = space.at(space.wider(rest, log_factor))
-        K, root = kernel(some.X), np.sqrt(np.abs(kernel.diag(some.X)))
+        K, root = kernel.symmetric(some.X), np.sqrt(np.abs(kernel.diag(some.X)))
         with np.errstate(divide="ignore", invalid="ignore"):
             R: Any = K / np.outer(root, root)
         return float(np.nanmedian(R[np.triu_indices(len(R), 1)]))

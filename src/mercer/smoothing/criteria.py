@@ -414,6 +414,16 @@ class Evidence(Criterion):
         log_square = 2.0 * float(np.log(unit)) + float(np.log(2 * np.pi * np.e * square / (m * d)))
         return 0.5 * d * (log_square + log_det / m), square, a
 
+    def curve(self, spectral: Spectral, y: TargetsLike, C: ArrayLike) -> Array:
+        # In the basis of the eigenvectors, where no C needs a product with them.
+        P = spectral.components(y)
+        inverses = spectral._inverse(np.ravel(C))
+        values = [
+            self._parts(P, inverse[:, None] * P, 0, -float(np.sum(np.log(inverse))))[0]
+            for inverse in inverses
+        ]
+        return np.array(values)
+
     def value(self, fit: Fit) -> float:
         return self._parts(fit.targets, fit.a, fit.rank, fit.log_det)[0]
 
