@@ -55,6 +55,33 @@ def test_scales_that_are_far_off_are_found():
     assert error(kernel, C) < error(start, 1.0) / 3.0
 
 
+def test_steps_that_are_worse_in_the_first_part_cost_no_other(monkeypatch):
+    """Every step that is taken is the gain of all parts, as before; others end early."""
+    x, y = cells(600)
+    start = Laplacian([0.5, 2.0, 1.0], categories=(2,))
+    parts = [state(LSSVR(kernel=start), x[i::3], y[i::3]) for i in range(3)]
+    asked = []
+
+    def counted(K, B, weights, C, Y):
+        asked.append(next(i for i, part in enumerate(parts) if part.Y is Y))
+        return left_out(K, B, weights, C, Y)
+
+    monkeypatch.setattr(polishing, "left_out", counted)
+    kernel, C, moved = start, 1.0, {0}
+    for _ in range(10):
+        if moved:
+            asked.clear()
+            kernel, C, moved = polish(Space.of(kernel, 3, ard=True), C, parts)
+    asks = np.bincount(asked)
+    assert moved == set()
+    assert asks[1] == asks[2] < asks[0] / 2
+
+    def total(kernel, C):
+        return sum(left_out(kernel(p.X), p.B, p.weights, C, p.Y) for p in parts)
+
+    assert total(kernel, C) < total(start, 1.0)
+
+
 def test_what_is_tied_or_not_asked_for_stays(monkeypatch):
     kernel = Laplacian([1.0, 2.0, 4.0], categories=(2,))
     together = Space.of(kernel, 3)

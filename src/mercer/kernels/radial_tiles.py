@@ -87,7 +87,7 @@ ROOT_LOG2_E = math.sqrt(LOG2_E)
 
 # Points up to which a symmetric matrix is written at once, and not in tiles: it takes half of the
 # time of one core.
-QUICK = 2048
+QUICK = 4096
 
 
 NOWHERE = np.empty(0, dtype=np.intp)

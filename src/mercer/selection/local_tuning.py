@@ -176,7 +176,7 @@ def _best(found: Sequence[dict[str, Any]], parts: Sequence[Statement]) -> dict[s
 def _left_out(kernel: Kernel, part: Statement) -> tuple[float, float]:
     """Return half the rows times the logarithm of the least left-out error, and its weight C."""
     some = part.of(np.arange(part.n)[:: -(-part.n // JUDGED)])
-    K = np.asarray(kernel(some.X), dtype=np.float64)
+    K = np.asarray(kernel.symmetric(some.X), dtype=np.float64)
     variance = float(np.mean(np.sum((some.Y - np.mean(some.Y, axis=0)) ** 2, axis=1)))
     size = float(np.mean(np.diag(K)))
     weights = WEIGHTS / size if size > 0 else WEIGHTS
