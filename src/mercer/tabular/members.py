@@ -49,6 +49,8 @@ LEAF, MANY, LARGE, OVERLAP = 4000, 100_000, 8000, 0.1
 # Rows of the machine that tells what others cost, and rows from which on factorizations, cubic in
 # rows, cost more than kernel matrices.
 PROBED, CUBIC = 400, 4000.0
+# Rows that a machine has at least, however little time there is.
+FEWEST = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +90,9 @@ class Cost:
     probed: float = 0.0
     """Seconds that a machine of few rows took; 0 where time is not limited."""
 
+    fitting: float = 0.0
+    """Those of them that fitting alone took."""
+
     @classmethod
     def measured(cls, candidate: Candidate, columns: TableSample, task: Task) -> Cost:
         """Return the cost of a machine of few rows; 0 where there are no more than these."""
@@ -98,9 +103,10 @@ class Cost:
         Z = features(columns.X[rows])
         kernel = features.kernel(candidate, Z, np.random.default_rng(columns.seed))
         began = time.perf_counter()
-        machine = task.machine(kernel).set_params(solver=task.solver)
-        task.left_out(_fit(machine, Z, task, rows), Z, rows)
-        return cls(time.perf_counter() - began)
+        machine = _fit(task.machine(kernel).set_params(solver=task.solver), Z, task, rows)
+        fitted = time.perf_counter()
+        task.left_out(machine, Z, rows)
+        return cls(time.perf_counter() - began, fitted - began)
 
     def of(self, rows: float) -> float:
         """Return seconds for a machine of so many rows: a matrix of kernels, and its factors."""
@@ -108,18 +114,18 @@ class Cost:
         return self.probed * share**2 * (CUBIC + rows) / (CUBIC + PROBED)
 
     def rows(self, seconds: float) -> int:
-        """Return how many rows, not less than the few, a machine may have that takes so long.
+        """Return how many rows, not less than a hundred, a machine may have that takes so long.
 
         Examples
         --------
         >>> cost = Cost(0.05)
         >>> cost.of(400), cost.rows(cost.of(3000)), cost.rows(0.0)
-        (0.05, 3000, 400)
+        (0.05, 3000, 100)
         """
         if self.probed == 0.0:
             return sys.maxsize
         cubic = [1.0, CUBIC, 0.0, -seconds / self.probed * PROBED**2 * (CUBIC + PROBED)]
-        return max(PROBED, round(float(np.max(np.roots(cubic).real))))
+        return max(FEWEST, round(float(np.max(np.roots(cubic).real))))
 
 
 @dataclass(frozen=True, eq=False)

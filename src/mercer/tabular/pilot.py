@@ -19,9 +19,10 @@ LEAST, PER_COLUMN, MOST = 250, 10, 350
 POWER = 1.6
 # Share of its evaluations with which a search goes on with more rows, and again with all of them.
 GOING_ON = 1 / 6
-# What folds of a learned metric cost, in machines that are fitted and left out, and what is fitted
-# alone.
-FOLDED, FITTED = 3.0, 0.5
+# What fitting and leaving out some thousand rows takes of what few rows promise, a part of whose
+# time does not depend on the rows; the same for the folds of a learned metric, and for fitting all
+# rows.
+JUDGED, FOLDED, FITTED = 0.7, 2.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,11 @@ def expect(
             few = judge(name, first, replace(columns, judged=n), task)
             measured[type(task)] = few.seconds, Cost.measured(first, columns, task)
         seconds, cost = measured[type(task)]
-        judged = cost.of(columns.judged)
+        share = JUDGED if candidate is not None else JUDGED + FOLDED
         found = seconds * growth(n, min(columns.judged, task.tuned))
-        machines[name] = found + judged + (FOLDED * judged if candidate is None else 0.0)
-        rest = max(rest, FITTED * min(kept, len(plan)) * cost.of(columns.fitted))
+        machines[name] = found + share * cost.of(columns.judged)
+        alone = Cost(cost.fitting).of(columns.fitted)
+        rest = max(rest, FITTED * min(kept, len(plan)) * alone)
     if columns.judged == columns.fitted:
         rest = 0.0
     # The scale of errors of a number is learned by one more machine.
