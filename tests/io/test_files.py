@@ -80,6 +80,8 @@ def variants():
         "search": (GridSearchCV(mercer.SVR(), {"C": [1.0, 2.0]}), X, Y),
         "weights": (mercer.SVC(class_weight={"low": 1.0, "middle": 2.0, "high": 3.0}), X, THREE),
         "objects": (mercer.SVC(), X, THREE.astype(object)),
+        "forests": (mercer.AutoClassifier(), X, THREE),
+        "boosting": (mercer.AutoClassifier(members=["squares-gaussian", "boosting"]), X, THREE),
     }
     for name, (model, points, y) in models.items():
         with warnings.catch_warnings():
@@ -188,6 +190,7 @@ def test_trusted_types_are_classes_that_only_compute():
     names = trusted_types()
     assert all(name.startswith("mercer.") or name in NEIGHBOURS for name in names)
     assert all(map(is_trusted, names))
+    assert "sklearn.tree._tree.Tree" in names  # see the trees of test_hostile.py
     for stranger in (
         "mercer._lazily.Later",
         "mercer.data.npy.NpyArray",

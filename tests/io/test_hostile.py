@@ -9,6 +9,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import svm
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomTreesEmbedding,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier
 
 import mercer
 from mercer.io import ModelFileError, describe, load, save
@@ -403,3 +413,127 @@ def test_coefficients_of_other_points():
     model.dual_coef_ = model._dual_coef_ = np.ones((1, 10**6))
     with pytest.raises(ValueError, match="rows of coefficients"):
         model.predict(X)
+
+
+def grafted(tree, change, **arguments):
+    """Return a tree of scikit-learn with other nodes, as a file could hold it."""
+    kind, (p, classes, outputs), state = tree.__reduce__()
+    state = state | {"nodes": state["nodes"].copy(), "values": state["values"].copy()}
+    found = kind(arguments.get("features", p), classes, outputs)
+    found.__setstate__(change(state) or state)
+    return found
+
+
+def in_nodes(**fields):
+    def change(state):
+        for name, value in fields.items():
+            state["nodes"][name][0] = value
+
+    return change
+
+
+GRAFTS = {
+    "beyond": (in_nodes(left_child=10**9), "children that are not below their node"),
+    "circle": (in_nodes(right_child=0), "children that are not below their node"),
+    "before": (in_nodes(left_child=-7), "children that are not below their node"),
+    "half": (in_nodes(left_child=-1), "children that are not below their node"),
+    "shared": (in_nodes(left_child=2, right_child=2), "children that are not below their node"),
+    "feature": (in_nodes(feature=10**6), "cuts other features than its 2"),
+    "no feature": (in_nodes(feature=-3), "cuts other features than its 2"),
+    "depth": (lambda state: state | {"max_depth": 0}, "deeper than it says"),
+    "paths": (lambda state: state | {"max_depth": 10**12}, "deeper than it says"),
+    "count": (lambda state: state | {"node_count": 1}, "children that are not below"),
+}
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesRegressor])
+@pytest.mark.parametrize("graft", GRAFTS)
+def test_forests_with_ways_to_nowhere(kind, graft):
+    """Compiled code follows nodes without looking; the file is refused before."""
+    forest = kind(3, random_state=0).fit(X, np.digitize(Y, [0.0]))
+    found = load(io.BytesIO(written(forest)))
+    assert np.array_equal(found.predict(X), forest.predict(X))
+    change, match = GRAFTS[graft]
+    forest.estimators_[1].tree_ = grafted(forest.estimators_[1].tree_, change)
+    refused(written(forest), match)
+
+
+def test_forests_of_other_points():
+    """Forests hand points to their trees unseen, so their features must be those of the trees."""
+    forest = RandomForestClassifier(3, random_state=0).fit(X, THREE)
+    forest.n_features_in_ = 1
+    refused(written(forest), "trees of other features than its own 1")
+    for name in ("n_features_in_", "estimators_"):
+        forest = RandomForestClassifier(3, random_state=0).fit(X, THREE)
+        part = forest if name == "n_features_in_" else forest.estimators_[0]
+        del part.n_features_in_
+        refused(written(forest), "has trees, but no number of features")
+    forest = RandomForestClassifier(3, random_state=0).fit(X, THREE)
+    forest.estimators_[0] = svm.SVC().fit(X, THREE)
+    refused(written(forest), "trees of other features")
+    tree = DecisionTreeClassifier().fit(X, THREE)
+    assert np.array_equal(load(io.BytesIO(written(tree))).predict(X), tree.predict(X))
+    tree.tree_ = grafted(tree.tree_, in_nodes(feature=9), features=10)
+    refused(written(tree), "a tree of 10 features instead of 2")
+    tree.tree_ = mercer.SVR().fit(X, Y)
+    refused(written(tree), "has a SVR for a tree")
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_trees_that_no_estimator_guards(shared):
+    """Elsewhere nobody compares the number of features with that of the points."""
+    tree = DecisionTreeClassifier().fit(X, THREE)
+    steps = [("tree", tree)] * shared + [("bare", tree.tree_)]
+    refused(written(Pipeline(steps)), "a Tree is not held by a forest")
+    boosting = HistGradientBoostingClassifier(max_iter=2).fit(X, THREE)
+    steps = [("all", boosting)] * shared + [("bare", boosting._predictors[0][0])]
+    refused(written(Pipeline(steps)), "a TreePredictor is not held by a forest")
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingRegressor, IsolationForest, RandomTreesEmbedding])
+def test_other_ensembles_of_trees(kind):
+    """They follow nodes in other ways, which are not looked over."""
+    refused(written(kind(n_estimators=2).fit(X, Y)), "looked over in forests only")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "match"),
+    [
+        ("left", 10**9, "children that are not below their node"),
+        ("right", 0, "children that are not below their node"),
+        ("feature_idx", 10**6, "cuts other features than its 2"),
+        ("feature_idx", -1, "cuts other features than its 2"),
+        ("is_categorical", 1, "cuts categories"),
+        ("is_leaf", 1, "children that are not below their node"),
+    ],
+)
+def test_boosting_with_ways_to_nowhere(field, value, match):
+    boosting = HistGradientBoostingClassifier(max_iter=2).fit(X, THREE)
+    found = load(io.BytesIO(written(boosting)))
+    assert np.array_equal(found.predict_proba(X), boosting.predict_proba(X))
+    boosting._predictors[1][2].nodes[field][0] = value
+    refused(written(boosting), match)
+
+
+def test_boosting_of_other_points():
+    def changed(name, value):
+        boosting = HistGradientBoostingClassifier(max_iter=2).fit(X, THREE)
+        setattr(boosting, name, value)
+        return written(boosting)
+
+    refused(changed("n_features_in_", 0), "cuts other features than its 0")
+    refused(changed("n_features_in_", None), "no number of features")
+    refused(changed("_in_fit", True), "prepares its points itself")
+    refused(changed("_preprocessor", svm.SVC()), "prepares its points itself")
+    refused(changed("_predictors", [[svm.SVC()]]), "has a SVC for a tree")
+    boosting = HistGradientBoostingClassifier(max_iter=2).fit(X, THREE)
+    boosting._predictors[0][0].nodes = boosting._predictors[0][0].nodes[:0]
+    refused(written(boosting), "children that are not below their node")
+
+
+def test_trees_of_tables_with_ways_to_nowhere():
+    """The trees inside the members of a table."""
+    model = mercer.AutoClassifier(members=["squares-gaussian", "forest"]).fit(X, THREE)
+    one = model.members_[1].machine.estimators_[7]
+    one.tree_ = grafted(one.tree_, in_nodes(left_child=10**9))
+    refused(written(model), "children that are not below their node")

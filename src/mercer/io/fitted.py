@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.io.tree_checks import checked_trees
 from mercer.machines.expansion import Expansion
 
 __all__ = ["check_fitted"]
@@ -23,8 +24,9 @@ LIBSVM = "sklearn.svm._classes"
 def check_fitted(model: Any) -> None:
     """Refuse a model whose loops would read outside its arrays, and drop what can be made again.
 
-    Classes whose loops follow indices have a method ``check_indices``, which raises ValueError. A
-    cached property is derived from the rest of an object, so it is computed anew, not believed.
+    Classes whose loops follow indices have a method ``check_indices``, which raises ValueError;
+    machines of LIBSVM and trees of scikit-learn are checked here. A cached property is derived from
+    the rest of an object, so it is computed anew, not believed.
 
     Parameters
     ----------
@@ -40,6 +42,7 @@ def check_fitted(model: Any) -> None:
     seen: set[int] = set()
     while pending:
         item = pending.pop()
+        checked = checked_trees(item)
         if id(item) in seen:
             continue
         seen.add(id(item))
@@ -53,7 +56,7 @@ def check_fitted(model: Any) -> None:
             for name in _derived(type(item)):
                 item.__dict__.pop(name, None)
             _check_one(item)
-            pending.extend(item.__dict__.values())
+            pending.extend(part for name, part in vars(item).items() if name not in checked)
 
 
 def _derived(cls: type) -> Iterator[str]:

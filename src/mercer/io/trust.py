@@ -17,7 +17,8 @@ FOLDER = Path(__file__).parents[1]
 # beside the rooms, one of which imports whatever it is asked for, have no room.
 CLOSED = frozenset({"data", "datasets", "distributed", "plotting", "io", "reporting", "cli"})
 # Plain values of neighbours that fitted machines hold, which skops does not trust by itself. Sparse
-# arrays are read from their three arrays, whose indices are checked before.
+# arrays are read from their three arrays, whose indices are checked before; nodes of trees are
+# checked before the model is handed out.
 SPLITTERS = (
     *("KFold", "StratifiedKFold", "GroupKFold", "TimeSeriesSplit", "LeaveOneOut"),
     *("ShuffleSplit", "StratifiedShuffleSplit"),
@@ -31,6 +32,8 @@ NEIGHBOURS = (
     ),
     *("sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"),
     *("sklearn.metrics._scorer._PassthroughScorer",),
+    *("sklearn.tree._tree.Tree",),
+    *("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",),
     # A list of columns with a flag, of releases before 1.8.
     *("sklearn.compose._column_transformer._RemainderColsList",),
     *(f"sklearn.model_selection._split.{name}" for name in SPLITTERS),
@@ -43,8 +46,8 @@ def trusted_types() -> list[str]:
 
     They are the classes of this library's rooms, except of rooms and modules that read files,
     import modules or call other machines, and a few plain values of NumPy, SciPy and scikit-learn:
-    types of numbers, sparse arrays, splitters, sigmoids. skops itself trusts numbers and arrays of
-    NumPy, and estimators of scikit-learn.
+    types of numbers, sparse arrays, splitters, sigmoids, nodes of trees. skops itself trusts
+    numbers and arrays of NumPy, and estimators of scikit-learn.
 
     Returns
     -------

@@ -229,7 +229,7 @@ def _odds_of_votes(votes: Any, classes: NDArray[np.intp], d: int) -> Array:
     """Return log odds from shares of votes, (n, d); classes that have none are unlikely."""
     shares = np.full((len(votes), max(d, 2)), FREE_VOTES)
     shares[:, classes] += votes
-    odds = np.log(shares)
+    odds: Array = np.log(shares)
     return odds if d > 1 else odds[:, 1:] - odds[:, :1]
 
 
