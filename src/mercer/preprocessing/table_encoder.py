@@ -43,6 +43,12 @@ TEXT = "free text"
 MIN_TEXT_WORDS, MIN_DIFFERENT_SHARE = 3.0, 0.5
 """Mean number of words of texts, and different texts among the cells, from which they are free."""
 
+FEW_SENTENCES = 5
+"""Columns left out for like reasons that have a sentence each; `dropped_` names them all."""
+
+ALIKE = {"has one value": "has one value", "equals ": "equals another column"}
+"""Beginnings of reasons, and what is said of many columns for which they hold."""
+
 
 @settings
 class TableEncoder(Streamed):
@@ -306,7 +312,7 @@ class TableEncoder(Streamed):
             for j, why in dropped.items()
             if origin[j] not in used
         }
-        self.notes_ += [_left_out(name, why) for name, why in self.dropped_.items()]
+        self.notes_ += _sentences(self.dropped_)
 
     def _dated(self, name: str, found: ColumnStatistics) -> str | None:
         """Return why a column of dates says nothing, if it is a column of dates with one value."""
@@ -400,6 +406,29 @@ def _in_order(name: str, labels: list[Any]) -> str:
     """Return the sentence about ordered labels that become ranks."""
     shown = list(map(str, labels if len(labels) <= 4 else [*labels[:2], "...", labels[-1]]))
     return f"Column {name!r}: its labels become numbers in their order, {' < '.join(shown)}."
+
+
+def _sentences(dropped: dict[str, str]) -> list[str]:
+    """Return sentences about columns that are left out, one for many of them with like reasons.
+
+    Examples
+    --------
+    >>> _sentences({"a": "has one value: 0", "b": "equals 'c'"})
+    ["Column 'a' is left out: it has one value: 0.", "Column 'b' is left out: it equals 'c'."]
+    >>> _sentences({f"x{j}": "has one value: 0" for j in range(20)})
+    ["20 columns are left out: each has one value. They are 'x0', 'x1', 'x2' and 17 others."]
+    """
+    found, left = [], dict(dropped)
+    for beginning, said in ALIKE.items():
+        alike = [name for name, why in dropped.items() if why.startswith(beginning)]
+        if len(alike) > FEW_SENTENCES:
+            first = ", ".join(map(repr, alike[:3]))
+            found.append(
+                f"{len(alike)} columns are left out: each {said}. They are {first} and "
+                f"{len(alike) - 3} others."
+            )
+            left = {name: why for name, why in left.items() if name not in alike}
+    return [_left_out(name, why) for name, why in left.items()] + found
 
 
 def _left_out(name: str, why: str) -> str:
