@@ -256,7 +256,9 @@ def judge_metric(base: Member, columns: TableSample, task: Task) -> Member:
     def learned(rows: Rows) -> Array:
         """Return the map of the metric of a machine that is fitted to some rows."""
         some = rows[: task.tuned]
-        machine = _fit(first, Z[some], task, some)
+        # Fitted to all of the rows, the Matern machine is the one whose gradients are wanted.
+        machine = base.machine if len(some) == m else None
+        machine = _fit(first, Z[some], task, some) if machine is None else machine
         factor = None if others is None else np.asarray(others(Z[some]))
         slopes = gradients(Z[some, :p], spread(machine, len(some)), factor)
         R = root(outer_product(slopes, task.weights[some]))
