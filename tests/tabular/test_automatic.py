@@ -288,6 +288,18 @@ def test_classes_of_more_rows(monkeypatch, affordable):
     assert machine.score(new, truth > 0) > 0.8
 
 
+def test_several_classes_of_more_rows_are_fitted_in_parts_against_the_rest(monkeypatch):
+    monkeypatch.setattr("mercer.tabular.automatic.JUDGED", 100)
+    X, y = smooth(600)
+    thirds = np.quantile(y, [1 / 3, 2 / 3])
+    fitted = AutoClassifier(members=["gaussian"], max_rows=200).fit(X, np.digitize(y, thirds))
+    hows = {member.name: member.machine.multi_class for member in fitted.members_}
+    assert set(hows.items()) <= {("gaussian", "multinomial"), ("gaussian, all rows", "ovr")}
+    assert "ovr" in hows.values()
+    new, truth = smooth(500, seed=1)
+    assert fitted.score(new, np.digitize(truth, thirds)) > 0.6
+
+
 def test_a_machine_that_was_begun_is_ended():
     # Half a machine was weighed with 0, so that the larger class was predicted everywhere.
     X, y = load_iris(return_X_y=True)

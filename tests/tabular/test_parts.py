@@ -129,6 +129,32 @@ def test_left_out_decisions_are_close_to_refits():
     assert np.sqrt(np.mean(error**2)) < 0.15 * np.sqrt(np.mean(change**2))
 
 
+def test_left_out_scores_of_several_classes_are_close_to_refits():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    labels = np.argmax(np.c_[X, -X.sum(axis=1)] + 0.7 * rng.normal(size=(80, 3)), axis=1)
+    task = Logistic(labels, 3, rng.uniform(0.5, 2.0, size=80))
+    machine = task.machine(Gaussian(1.5)).set_params(C=3.0, tol=1e-8)
+    assert machine.multi_class == "multinomial"
+    whole = clone(machine).fit(X, labels, sample_weight=task.weights)
+    found = task.left_out(whole, X, slice(0, 80))
+    refits = []
+    for i in range(0, 80, 4):
+        rest = np.delete(np.arange(80), i)
+        part = clone(machine).fit(X[rest], labels[rest], sample_weight=task.weights[rest])
+        refits.append(part.decision_function(X[[i]])[0])
+    error, change = found[::4] - refits, whole.decision_function(X)[::4] - refits
+    assert np.sqrt(np.mean(error**2)) < 0.15 * np.sqrt(np.mean(change**2))
+
+
+@pytest.mark.parametrize(("n", "k", "how"), [(60, 3, "multinomial"), (2000, 3, "ovr")])
+def test_classes_of_many_rows_are_fitted_against_the_rest(n, k, how):
+    task = Logistic(np.arange(n) % k, k, np.ones(n))
+    assert task.machine(Gaussian(1.0)).multi_class == how
+    # Parts of a sample are fitted as the sample is.
+    assert task.of(slice(0, 30)).machine(Gaussian(1.0)).multi_class == how
+
+
 def test_left_out_decisions_without_weight_are_predictions():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 1))

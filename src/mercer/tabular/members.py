@@ -333,6 +333,8 @@ def enlarge(member: Member, columns: TableSample, task: Task, end: int) -> Membe
     how.random_state = columns.seed
     Z = member.points(columns.X[rows])
     template = clone(member.template).set_params(approximation=how)
+    if "multi_class" in template.get_params(deep=False):
+        template.set_params(multi_class="ovr")  # the softmax loss has no parts
     found = _tuned(template, Z, task, columns, ard=True)
     machine = _fit(found.best_estimator_, Z, task, rows)
     return replace(
