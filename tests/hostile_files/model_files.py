@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 import mercer
 from mercer.io import save
@@ -38,7 +39,12 @@ MODELS: dict[str, Callable[[], Any]] = {
     "landmarks": lambda: mercer.LSSVR(approximation=mercer.Nystrom(12, n_jobs=1)).fit(X, Y),
     "laplacian": lambda: mercer.LSSVR(kernel="laplacian").fit(X, YY),
     "classes": lambda: mercer.SVC(probability=True).fit(X, THREE),
+    "forest": lambda: RandomForestClassifier(3, random_state=0).fit(X, THREE),
+    "boosting": lambda: HistGradientBoostingClassifier(max_iter=2).fit(X, THREE),
 }
+
+
+TREES = ("forest", "boosting")
 
 
 @cache
@@ -204,9 +210,32 @@ def arrays(rng: Rng) -> bytes:
     return packed(entries)
 
 
+def grafts(rng: Rng) -> bytes:
+    """Nodes of trees with other children, features or kinds, where compiled loops follow them."""
+    entries = dict(entries_of(str(rng.choice(TREES))))
+    found = {
+        name: np.load(io.BytesIO(content))
+        for name, content in entries.items()
+        if name.endswith(".npy") and b"'missing_go_to_left'" in content[:2000]
+    }
+    name = str(rng.choice(sorted(found)))
+    nodes_of = found[name]
+    words = ("left", "right", "left_child", "right_child", "feature", "feature_idx", "is_leaf",
+             "is_categorical", "bitset_idx")  # fmt: skip
+    fields = [word for word in words if word in (nodes_of.dtype.names or ())]
+    for _ in range(int(rng.integers(1, 4))):
+        field, row = str(rng.choice(fields)), int(rng.integers(len(nodes_of)))
+        wrong = [0, 1, -1, row, len(nodes_of), 2**20, 2**30, -(2**20)]
+        value = np.array(wrong[int(rng.integers(len(wrong)))])
+        nodes_of[field][row] = value.astype(nodes_of.dtype[field])
+    buffer = io.BytesIO()
+    np.save(buffer, nodes_of[: len(nodes_of) - int(rng.random() < 0.2)])
+    return packed(entries | {name: buffer.getvalue()})
+
+
 def numbers(rng: Rng) -> bytes:
     """Numbers in the schema, as the children of a tree, changed to others."""
-    entries = dict(entries_of(str(rng.choice(["local", "dense", "classes", "landmarks"]))))
+    entries = dict(entries_of(str(rng.choice(["local", "dense", "classes", "landmarks", *TREES]))))
     schema = _schema(entries)
     plain = [node for node in nodes(schema) if node["__loader__"] == "JsonNode"]
     wrong = ["1000000000", "-5", "1e308", "null", "[]", '"x"', "9" * 400, "NaN", "true"]
@@ -275,7 +304,7 @@ def flipped(rng: Rng) -> bytes:
 
 RECIPES: list[Callable[[Rng], bytes]] = [
     *(indices, sparse_bomb, sparse_parts, header, exchanged, arrays, numbers, tree),
-    *(bomb, manifest, flipped),
+    *(bomb, manifest, flipped, grafts),
 ]
 
 
