@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
@@ -28,6 +29,7 @@ from mercer import (
     LSSVR,
     SVC,
     SVR,
+    AutoClassifier,
     AutoRegressor,
     KernelLogisticRegression,
     OneClassSVM,
@@ -35,6 +37,7 @@ from mercer import (
 )
 from mercer.estimators import MultiOutputSVR
 from mercer.kernels import Gaussian, Matern
+from mercer.reporting.fits import held
 from mercer.reporting.script import script_of
 from mercer.selection import LSSVRCV, influence, tune
 
@@ -220,6 +223,35 @@ def test_automatic_machines_explain_themselves():
     left = model.left_out_predictions_
     assert "left out by the fit" in text
     assert f"{r2_score(y, left):.4g}" in text
+
+
+def test_trees_have_no_certificate_and_no_kernel():
+    X, y = sample(60)
+    model = AutoClassifier(members=["squares-gaussian", "matern", "forest"]).fit(
+        X, y > np.median(y)
+    )
+    # As if trees counted most.
+    model.weights_ = np.array([0.2, 0.3, 5.0])
+    text = read(mercer.report(model, X, y > np.median(y), cv=None))
+    share = model.explain().kinds["trees"]
+    assert 0.0 < share < 1.0
+    assert f"No certificate for {share:.0%} of the weight: forest." in text
+    assert "All 2 machines with a certificate are at most" in text
+    assert "the cause is not the optimization" not in text
+    best = max(model.members_[:2], key=lambda one: model.weights_[model.members_.index(one)])
+    assert f"The kernel of the kernel machine with the largest weight, {best.name}, is" in text
+    trees = AutoClassifier(members=["forest"]).fit(X, y > np.median(y))
+    text = read(mercer.report(trees, X, y > np.median(y), cv=None))
+    assert "no certificate of its own" in text
+    assert "What the kernel keeps" not in text
+
+
+def test_memory_of_trees_is_counted():
+    X, y = sample(60)
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+    states = [one.tree_.__getstate__() for one in forest.estimators_]
+    nodes = sum(state["nodes"].nbytes + state["values"].nbytes for state in states)
+    assert nodes <= held(forest) < 1.1 * nodes + 1000
 
 
 def test_machines_with_intervals_of_their_own():

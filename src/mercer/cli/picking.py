@@ -146,7 +146,7 @@ def pick(
         why = "several machines of parts of the rows would not fit the memory"
     elif name is None and not sparse:
         name = "AutoRegressor" if task == "regression" else "AutoClassifier"
-        why = "it reads tables as they are and stacks kernels that the data choose"
+        why = "it reads tables as they are and stacks machines that the data choose"
     elif name is None:
         name = "SVR" if task == "regression" else "SVC"
         why = "the features are a sparse matrix"

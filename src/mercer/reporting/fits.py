@@ -49,7 +49,7 @@ def machine_section(subject: Subject) -> Section:
         together = ("together", 1.0, explained.error, "")
         section.table("Machines and their weights", head, [*explained.members, together])
         shares = [(name, f"{100 * share:.1f} %") for name, share in explained.columns[:20]]
-        section.table("How much inputs move the kernel", ("input", "share"), shares)
+        section.table("How much inputs matter to the machines", ("input", "share"), shares)
         for note in explained.notes:
             section.warn(note)
     return section
@@ -84,6 +84,13 @@ def certificate_section(subject: Subject) -> Section:
         return section.say(
             "This machine has no certificate of its own; see the validation for what it is worth."
         )
+    without = {name for fit, name in fits if not hasattr(fit, "solution_")}
+    if without:
+        share = sum(part[1] for part in subject.machine.explain().members if part[0] in without)
+        section.warn(
+            f"No certificate for {share:.0%} of the weight: {', '.join(sorted(without))}. Such "
+            "fits are not the minimum of one functional; what follows is said of the others."
+        )
     section.say(
         "Fitting minimizes a convex functional: misfit plus roughness. Duality gives a number that "
         "its minimum cannot be below; the distance of the value reached from this number is the "
@@ -91,7 +98,8 @@ def certificate_section(subject: Subject) -> Section:
     )
     if len(found) > 1 and all(solution.converged for _, solution in found):
         worst = percent(max(solution.relative_gap for _, solution in found))
-        section.lead(f"All {len(found)} machines are at most {worst} above their optimum.")
+        which = "with a certificate " if without else ""
+        section.lead(f"All {len(found)} machines {which}are at most {worst} above their optimum.")
         rows = [(n, s.objective, s.dual, percent(s.relative_gap)) for n, s in found]
         head = ("machine", "value reached", "the minimum is at least", "above it, at most")
         return section.table("Certificates", head, rows)
@@ -109,12 +117,13 @@ def certificate_section(subject: Subject) -> Section:
                 + (f"{worst} above the optimum at most." if np.isfinite(solution.gap) else "")
                 + " Another solver, more time or scaled inputs may give another fit."
             )
-    section.say(
-        "So if predictions are bad, the cause is not the optimization but the data, the kernel or "
-        "the settings."
-        if all(solution.converged for _, solution in found)
-        else "Until the fit converges, predictions may depend on where the solver stopped."
-    )
+    if not all(solution.converged for _, solution in found):
+        section.say("Until the fit converges, predictions may depend on where the solver stopped.")
+    elif not without:
+        section.say(
+            "So if predictions are bad, the cause is not the optimization but the data, the kernel "
+            "or the settings."
+        )
     section.code("\n\n".join(str(solution) for _, solution in found[:6]))
     return section
 
@@ -213,13 +222,13 @@ def held(found: object) -> int:
     >>> held({"a": x, "b": [x, np.zeros(2)]})
     96
     """
-    seen: set[int] = set()
+    seen: dict[int, object] = {}  # which keeps them, so that no other takes their place
     waiting, total = [found], 0
     while waiting:
-        one = waiting.pop()
+        one: Any = waiting.pop()
         if id(one) in seen:
             continue
-        seen.add(id(one))
+        seen[id(one)] = one
         if isinstance(one, np.ndarray):
             total += one.nbytes
         elif isinstance(one, dict):
@@ -227,5 +236,8 @@ def held(found: object) -> int:
         elif isinstance(one, list | tuple):
             waiting += one
         elif type(one).__module__.split(".")[0] in ("mercer", "sklearn", "scipy"):
-            waiting += getattr(one, "__dict__", {}).values()
+            # Trees are compiled, and have their arrays behind a method.
+            compiled = hasattr(one, "node_count")
+            state = one.__getstate__() if compiled else getattr(one, "__dict__", {})
+            waiting += state.values()
     return total

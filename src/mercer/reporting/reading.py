@@ -227,7 +227,10 @@ def kernel_section(subject: Subject) -> Section | None:
         and hasattr(machine, "encoder_")
     ):
         weights = np.atleast_2d(machine.weights_).mean(axis=0)
-        member = machine.members_[int(np.argmax(weights))]
+        known = [k for k, one in enumerate(machine.members_) if hasattr(one.machine, "kernel_")]
+        if not known:
+            return None
+        member = machine.members_[max(known, key=lambda k: float(weights[k]))]
         Z = member.points(np.asarray(machine.encoder_.transform(subject.inside(rows)), dtype=float))
         machine = member.machine
     else:
@@ -240,7 +243,9 @@ def kernel_section(subject: Subject) -> Section | None:
         return None
     section = Section("What the kernel keeps and removes", "kernel")
     Z = np.asarray(to_dense(Z), dtype=float)
-    whose = "" if member is None else f" of the machine with the largest weight, {member.name},"
+    whose = (
+        "" if member is None else f" of the kernel machine with the largest weight, {member.name},"
+    )
     section.say(f"The kernel{whose} is {short(kernel)}, with C = {number(float(C))}.")
     m = len(Z)
     K = np.asarray(kernel(Z), dtype=float)
