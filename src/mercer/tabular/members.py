@@ -94,11 +94,13 @@ class Cost:
     """Those of them that fitting alone took."""
 
     @classmethod
-    def measured(cls, candidate: Candidate, columns: TableSample, task: Task) -> Cost:
+    def measured(
+        cls, candidate: Candidate, columns: TableSample, task: Task, few: int = PROBED
+    ) -> Cost:
         """Return the cost of a machine of few rows; 0 where there are no more than these."""
-        if columns.fitted <= PROBED:
+        if columns.fitted <= few:
             return cls()
-        rows = slice(0, PROBED)
+        rows = slice(0, few)
         features = columns.features(candidate)
         Z = features(columns.X[rows])
         kernel = features.kernel(candidate, Z, np.random.default_rng(columns.seed))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from mercer.tabular.candidates import Candidate
 from mercer.tabular.members import Cost, TableSample, judge
 from mercer.tabular.tasks import Squares, Task
@@ -19,10 +21,10 @@ LEAST, PER_COLUMN, MOST = 250, 10, 350
 POWER = 1.6
 # Share of its evaluations with which a search goes on with more rows, and again with all of them.
 GOING_ON = 1 / 6
-# What fitting and leaving out some thousand rows takes of what few rows promise, a part of whose
-# time does not depend on the rows; the same for the folds of a learned metric, and for fitting all
-# rows.
-JUDGED, FOLDED, FITTED = 0.7, 2.0, 0.5
+# Rows of two machines that tell how fitting and leaving out grow, and bounds of the power.
+TWO, POWERS = (400, 1200), (1.5, 3.0)
+# Machines that the folds of a learned metric are worth, fitted and left out.
+FOLDED = 3.0
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def expect(
     """Return what a fit is expected to take, after fitting few rows for each kind of task.
 
     A search does most of its work on few rows, some with more and some with all of its rows.
-    Fitting and leaving out are measured on few rows and grow as :class:`Cost` says.
+    Fitting and leaving out are measured on few and on more rows, and grow by the power between.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ def expect(
     """
     n = max(LEAST, min(PER_COLUMN * columns.X.shape[1], MOST))
     n = min(n, columns.judged)
-    measured: dict[type[Task], tuple[float, Cost]] = {}
+    measured: dict[type[Task], tuple[float, float, float]] = {}
     machines: dict[str, float] = {}
     rest = 0.0
     for name, (candidate, task) in plan.items():
@@ -68,18 +70,34 @@ def expect(
                 one for one, of in plan.values() if isinstance(one, Candidate) and of is task
             )
             few = judge(name, first, replace(columns, judged=n), task)
-            measured[type(task)] = few.seconds, Cost.measured(first, columns, task)
-        seconds, cost = measured[type(task)]
-        share = JUDGED if candidate is not None else JUDGED + FOLDED
+            costs = [Cost.measured(first, columns, task, rows) for rows in TWO]
+            judged = at(columns.judged, *(cost.probed for cost in costs))
+            alone = at(columns.fitted, *(cost.fitting for cost in costs))
+            measured[type(task)] = few.seconds, judged, alone
+        seconds, judged, alone = measured[type(task)]
         found = seconds * growth(n, min(columns.judged, task.tuned))
-        machines[name] = found + share * cost.of(columns.judged)
-        alone = Cost(cost.fitting).of(columns.fitted)
-        rest = max(rest, FITTED * min(kept, len(plan)) * alone)
-    if columns.judged == columns.fitted:
-        rest = 0.0
+        machines[name] = found + (1.0 if candidate is not None else 1.0 + FOLDED) * judged
+        if columns.judged < columns.fitted:
+            rest = max(rest, min(kept, len(plan)) * alone)
     # The scale of errors of a number is learned by one more machine.
     scales = sum(of.Y.shape[1] for of in {of for _, of in plan.values()} if type(of) is Squares)
     return Expected(machines, rest + scales * min(machines.values()))
+
+
+def at(rows: int, few: float, more: float) -> float:
+    """Return seconds that so many rows take, given those of 400 and of 1200 rows, if measured.
+
+    Examples
+    --------
+    >>> at(1200, 1.0, 9.0), at(3600, 1.0, 9.0), at(400, 0.0, 0.0)
+    (9.0, 81.0, 0.0)
+    """
+    if few <= 0.0:
+        return 0.0
+    power = np.log(more / few) / np.log(TWO[1] / TWO[0]) if more > 0.0 else 2.0
+    power = float(np.clip(power, *POWERS))
+    first, seconds = (TWO[1], more) if more > 0.0 else (TWO[0], few)
+    return seconds * float((rows / first) ** power)
 
 
 def growth(few: int, rows: int) -> float:
