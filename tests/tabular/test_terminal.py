@@ -11,11 +11,12 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="opens a pseudo-termi
 
 # The terminal is the standard error, and controls the process, so that it has Ctrl-C.
 BEGIN = """
-import fcntl, json, sys, termios
+import fcntl, json, signal, sys, termios
 import numpy as np
 from mercer import AutoRegressor
 
 fcntl.ioctl(2, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs of a shell may ignore it
 rng = np.random.default_rng(0)
 X = rng.standard_normal((ROWS, 4))
 y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(len(X))
