@@ -1,6 +1,5 @@
 """AutoGluon for the contest on tables, by an interpreter of its own: ``autogluon.txt`` beside."""
 
-import logging
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -13,8 +12,6 @@ from benchmarks.tables.sets import Split
 
 Predict = Callable[[pd.DataFrame], Any]
 PACKAGES = ("autogluon.tabular", "catboost", "lightgbm", "xgboost-cpu", "scikit-learn", "pandas")
-# Every fit would say that there is no PyTorch.
-logging.disable(logging.WARNING)
 TARGET = "the target of the contest"
 PRESETS = {"medium": "medium_quality", "best": "best_quality"}
 
