@@ -130,8 +130,14 @@ def _boosted(machine: Any) -> Iterator[_Tree]:
         nodes = one.nodes
         leaf = nodes["is_leaf"].astype(bool)
         values = np.asarray(nodes["value"][leaf], dtype=np.float64)[:, None]
-        parts = (nodes[name] for name in ("left", "right", "feature_idx", "num_threshold"))
-        yield _Tree(*parts, leaf, values)
+        yield _Tree(
+            nodes["left"],
+            nodes["right"],
+            nodes["feature_idx"],
+            nodes["num_threshold"],
+            leaf,
+            values,
+        )
 
 
 def _attributes(trees: list[_Tree]) -> dict[str, Any]:

@@ -86,7 +86,8 @@ def certificate_section(subject: Subject) -> Section:
         )
     without = {name for fit, name in fits if not hasattr(fit, "solution_")}
     if without:
-        share = sum(part[1] for part in subject.machine.explain().members if part[0] in without)
+        machine: Any = subject.machine
+        share = sum(part[1] for part in machine.explain().members if part[0] in without)
         section.warn(
             f"No certificate for {share:.0%} of the weight: {', '.join(sorted(without))}. Such "
             "fits are not the minimum of one functional; what follows is said of the others."

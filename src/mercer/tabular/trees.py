@@ -89,7 +89,7 @@ def judge_trees(ensemble: Ensemble, columns: TableSample, task: Task) -> Member:
         Its targets.
     """
     began, d = time.perf_counter(), task.Y.shape[1]
-    reads = TreeVotes if isinstance(task, Logistic) else TreeNumbers
+    reads: Any = TreeVotes if isinstance(task, Logistic) else TreeNumbers
     # Ranks, because forests compare numbers in float32, which does not tell 10^9 from 10^9 + 1.
     features = columns.ranked
     Z = features(columns.X[: columns.fitted])
