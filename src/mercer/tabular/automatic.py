@@ -209,10 +209,10 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         larger = self._larger(n, columns, cost)
         if larger:
             held = slice(n - min(HELD, (n - columns.fitted) // 2), n)
-            best = _best(kernels, rows, shares, ENLARGED) if kernels else []
+            chosen = _best(kernels, rows, shares, ENLARGED) if kernels else []
             boosted = [member for member in trees if member.name == BOOSTING]
-            told().planned += len(best) + len(boosted)
-            for member in best + boosted:
+            told().planned += len(chosen) + len(boosted)
+            for member in chosen + boosted:
                 told().begin(f"{member.name}, all rows")
                 task = plan[member.name][1]
                 if member in boosted:
