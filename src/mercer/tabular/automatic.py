@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -19,7 +20,7 @@ from mercer._fitting import AllOrNothing
 from mercer._jobs import at_once
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_samples
-from mercer._threads import call_ready
+from mercer._threads import call_ready, small_algebra, team
 from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.table_encoder import RARE, TEXT
@@ -162,6 +163,16 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         return order
 
     # Fitting --------------------------------------------------------------------------------------
+
+    def _threads_of_blas(self, X: PointsLike) -> AbstractContextManager[None]:
+        """Hold BLAS to one thread where machines have threads of their own, or matrices are small.
+
+        Sums depend on the number of threads of BLAS: with one, predictions are the same for every
+        number of jobs.
+        """
+        if self.n_jobs is not None:
+            return team()
+        return small_algebra(min(num_samples(X), self.max_rows))
 
     def _fit_members(
         self, M: Array, plan: Plan, usual: Sequence[str], shares: Shares

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from mercer._deadline import deadline
 from mercer._settings import settings
 from mercer._sklearn import fit_context
-from mercer._threads import team
 from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.tabular.automatic import (
     BY_NAME,
@@ -77,8 +76,9 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         Largest number of rows to which exact machines are fitted, as in :class:`AutoRegressor`.
     n_jobs : int, optional
         Number of machines that are fitted at the same time, in threads: one by default, unless
-        :func:`joblib.parallel_config` says otherwise, and -1 for as many as there are cores. It
-        changes no prediction; each of them has its own kernel matrices.
+        :func:`joblib.parallel_config` says otherwise, and -1 for as many as there are cores. The
+        number changes no prediction; each of them has its own kernel matrices. With None, large
+        matrices have all threads of BLAS instead, on which last digits depend.
     verbose : bool, default=False
         Show on a terminal or in a notebook one line that is drawn anew: what is being fitted, how
         many machines are done, the time and about how long all of it takes, which a pilot on few
@@ -164,7 +164,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
-        with deadline(self.budget), team(), telling(self):
+        with deadline(self.budget), self._threads_of_blas(X), telling(self):
             M, weights = self._read(X, y, sample_weight)
             y = column_or_1d(y, warn=True)
             check_classification_targets(y)

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._deadline import deadline
 from mercer._settings import settings
 from mercer._sklearn import check_y, fit_context
-from mercer._threads import team
 from mercer._typing import Array, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.framing import framed, quantile_names, set_output
 from mercer.tabular.automatic import (
@@ -72,8 +71,9 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         parts of 4000 (:class:`~mercer.local.Local`); rows that none of them saw then decide.
     n_jobs : int, optional
         Number of machines that are fitted at the same time, in threads: one by default, unless
-        :func:`joblib.parallel_config` says otherwise, and -1 for as many as there are cores. It
-        changes no prediction; each of them has its own kernel matrices.
+        :func:`joblib.parallel_config` says otherwise, and -1 for as many as there are cores. The
+        number changes no prediction; each of them has its own kernel matrices. With None, large
+        matrices have all threads of BLAS instead, on which last digits depend.
     verbose : bool, default=False
         Show on a terminal or in a notebook one line that is drawn anew: what is being fitted, how
         many machines are done, the time and about how long all of it takes, which a pilot on few
@@ -157,7 +157,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
-        with deadline(self.budget), team(), telling(self):
+        with deadline(self.budget), self._threads_of_blas(X), telling(self):
             M, weights = self._read(X, y, sample_weight)
             y = check_y(y, multi_output=True, y_numeric=True, estimator=self)
             Y = np.asarray(y, dtype=np.float64).reshape(len(M), -1)
