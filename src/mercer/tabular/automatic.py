@@ -369,7 +369,9 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             divisible = plan[METRIC][1].divisible(columns.judged)
             if len(columns.numbers) < 2 or not divisible:
                 asked.remove(METRIC)
-        return {name: entry for name, entry in plan.items() if name in asked}
+        # In the usual order, or that of the plan, whatever the order of a list is.
+        order = asked if isinstance(self.members, str) else [name for name in plan if name in asked]
+        return {name: plan[name] for name in order}
 
     def _note_budget(self, done: int, planned: int) -> None:
         self.notes_.append(
