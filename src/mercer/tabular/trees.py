@@ -32,7 +32,7 @@ __all__ = ["BOOSTING", "TREES", "Ensemble", "enlarge_trees", "judge_trees", "pil
 BOOSTING = "boosting"
 """Name of the ensemble that large tables have all rows for."""
 
-# Trees of a forest: predictions by half as many differ by a tenth of the spread of the trees.
+# Trees of a forest.
 GROWN = 300
 # Small steps, and rounds until a tenth of the rows is predicted no better.
 STEP, ROUNDS, PATIENCE = 0.06, 1000, 20
@@ -139,7 +139,7 @@ def enlarge_trees(member: Member, columns: TableSample, task: Task, end: int) ->
 
 
 def pilot_trees(ensemble: Ensemble, columns: TableSample, task: Task, few: int) -> float:
-    """Return seconds that trees of all rows are expected to take, from a tenth of them on few rows.
+    """Return seconds that trees of all rows are expected to take, from some of them on few rows.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def pilot_trees(ensemble: Ensemble, columns: TableSample, task: Task, few: int) 
         template.set_params(oob_score=False)
     Z = columns.ranked(columns.X[rows])
     _fit(template, Z, task, rows)
-    # Half of the time of trees of few rows does not grow with the rows.
+    # A guess: half of the time of trees of few rows does not grow with the rows.
     growth = 0.5 + 0.5 * columns.fitted / len(rows)
     usual, fits = (GROWN, 1.0) if ensemble.bagged else (USUAL_ROUNDS, 1.0 + FOLDS)
     return (time.perf_counter() - began) * growth * fits * usual / PILOTED
