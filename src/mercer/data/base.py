@@ -84,6 +84,9 @@ class Source(ABC):
     n_rows: int | None = None
     """Number of rows; None before they were counted."""
 
+    here: bool = True
+    """Whether passes are made in this process, so that what they learn of rows can be kept."""
+
     feature_names: list[str] | None = None
 
     places: Places | None = None
@@ -241,8 +244,8 @@ class Mapped(Source):
     names : list of str, optional
     """
 
-    n_rows, places, digests, reading_bytes = map(
-        _of_source, ("n_rows", "places", "digests", "reading_bytes")
+    n_rows, here, places, digests, reading_bytes = map(
+        _of_source, ("n_rows", "here", "places", "digests", "reading_bytes")
     )
 
     def __init__(

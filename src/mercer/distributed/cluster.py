@@ -157,6 +157,8 @@ class Cluster(Partitions):
     client. What is shared goes once to every worker and stays there, beside the rows.
     """
 
+    here = False
+
     def __init__(
         self,
         *args: Any,

@@ -109,8 +109,8 @@ class FeatureMap(ABC):
         """Return sums T' G over features, (r, k), from those over raw functions."""
         return G
 
-    def features(self, R: Array) -> Array:
-        """Return features R T, (n, r), from raw values."""
+    def features(self, R: Array, single: bool = False) -> Array:
+        """Return features R T, (n, r), from raw values; in float32 if `single`."""
         return R
 
     @property

@@ -64,8 +64,14 @@ def duals(
     block = Block(sample.X, sample.y, sample.s, 0)
     X, Y, s, P, loss = problem.admit(block, sample.rows)
     c = np.broadcast_to(s * problem.C, Y.shape)
-    rounding = Rounded(loss, state)
+    views = problem.views
     a, features = np.zeros(Y.shape), np.zeros((len(Y), problem.map.r))
+    if state.get("v") is not None:
+        seen = (views * sample.rows[:, None] + np.arange(views)).ravel()
+        a = -c * state["v"][:, seen].T
+        features = problem.map.features(np.asarray(problem.map.raw(X)))
+        return a.reshape(-1, views, problem.k).sum(axis=1), features
+    rounding = Rounded(loss, state)
 
     def slopes(F: Array, part: slice, R: Any) -> Array:
         own = rounding.of(part)
@@ -75,7 +81,6 @@ def duals(
         return F[:, :0]
 
     problem.sweep(X, state["A"], slopes)
-    views = problem.views
     return a.reshape(-1, views, problem.k).sum(axis=1), features[::views]
 
 
@@ -117,13 +122,13 @@ def approximation_cost(
         left = kernel(X) - phi @ phi.T
         return Cost(max(0.0, 0.5 * float(np.sum(a * (left @ a)))), 0.0)
     own = np.sum(a * a, axis=1) * (kernel.diag(X) - np.einsum("ij,ij->i", phi, phi))
-    odd, even = (np.array_split(np.arange(k, len(rows), 2), N_GROUPS) for k in (1, 0))
-
-    def pairs(i: Any, j: Any) -> float:
-        left = kernel(take(X, i), take(X, j)) - phi[i] @ phi[j].T
-        return float(np.sum(a[i] * (left @ a[j]))) / (len(i) * len(j))
-
-    values = np.array([[pairs(i, j) for j in even] for i in odd])
+    odd, even = (np.arange(k, len(rows), 2) for k in (1, 0))
+    left = kernel(take(X, odd), take(X, even)) - phi[odd] @ phi[even].T
+    groups, others = (np.array_split(np.arange(len(half)), N_GROUPS) for half in (odd, even))
+    sums = np.stack([a[odd[i]].T @ left[i] / len(i) for i in groups])
+    values = np.stack(
+        [np.sum(sums[:, :, j] * a[even[j]].T, axis=(1, 2)) / len(j) for j in others], axis=1
+    )
     spread = np.var(values.mean(axis=0), ddof=1) + np.var(values.mean(axis=1), ddof=1)
     value = 0.5 * (n * float(own.mean()) + n * (n - 1.0) * float(values.mean()))
     error = 0.5 * np.hypot(n * np.std(own) / np.sqrt(len(own)), n * n * np.sqrt(spread / N_GROUPS))

@@ -49,6 +49,12 @@ class Passes:
     n_jobs: int | None = None
     directory: Any = None
     bar: Callable[[str, int | None], AbstractContextManager[Any]] | None = None
+    room: float = 0.0
+    """Bytes in which rows may be held from one pass to the next; none where rows are elsewhere."""
+
+    point_bytes: float = 0.0
+    """About how many bytes a point takes."""
+
     identity: str = ""
     """Of the rows: passes over others are not taken for these."""
 

@@ -107,8 +107,8 @@ class Placed(FeatureMap):
     def lower(self, G: Array) -> Array:
         return self.map.lower(G)
 
-    def features(self, R: Any) -> Array:
-        return self.map.features(np.asarray(R, dtype=np.float64))
+    def features(self, R: Any, single: bool = False) -> Array:
+        return self.map.features(np.asarray(R, dtype=np.float64), single)
 
     @property
     def steepness(self) -> float:

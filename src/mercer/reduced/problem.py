@@ -18,7 +18,7 @@ from mercer.reduced.targets import Targets
 from mercer.reduced.variable_width import VariableWidth
 from mercer.regularizers.null_space import NullSpace
 
-__all__ = ["Problem", "as_rows", "columns_of", "held_out", "loss_of", "rows_of"]
+__all__ = ["Problem", "as_rows", "columns_of", "held_out", "loss_of", "rows_of", "single_problem"]
 
 
 @dataclass
@@ -156,6 +156,11 @@ def columns_of(loss: Loss, columns: NDArray[np.intp]) -> Loss:
     if not any(np.ndim(value) == 2 and np.shape(value)[1] > 1 for value in params):
         return loss
     return _replaced(loss, lambda x: np.asarray(x)[:, columns] if np.ndim(x) == 2 else x)
+
+
+def single_problem(loss: Loss) -> Loss:
+    """Return the loss of an only problem, its parameters as numbers or one for each row."""
+    return _replaced(loss, lambda x: np.ravel(x)[0] if np.size(x) == 1 else np.ravel(x))
 
 
 def _replaced(loss: Loss, pick: Callable[[Any], Any]) -> Loss:

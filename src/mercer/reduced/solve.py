@@ -22,6 +22,7 @@ from mercer.reduced.base import MAX_DENSE_FEATURES, Approximation, FeatureMap
 from mercer.reduced.block_sums import CURVATURE_ROWS, score
 from mercer.reduced.census import Census
 from mercer.reduced.cost import Cost, approximation_cost
+from mercer.reduced.multipliers import accepts, minimize_held
 from mercer.reduced.newton import Minimum, Newton
 from mercer.reduced.oracle import SIZE_ROWS, Oracle
 from mercer.reduced.passes import Passes
@@ -51,6 +52,9 @@ FIRST_FUNCTIONS, HELD_OUT_SHARE, MAX_HELD_OUT_ROWS, MIN_ERROR_FALL = 256, 0.2, 2
 
 # Part of the memory that factors of curvature of several problems may take.
 FACTOR_MEMORY_SHARE = 0.25
+
+# Part of the memory in which rows and values at them may be held from one pass to the next.
+HELD_MEMORY_SHARE = 0.5
 
 Listener = Callable[[Progress], object]
 
@@ -229,7 +233,17 @@ def open_passes(
         most = _largest(rows, m)
         ending = f"; {most} centres or random features fit" if most else ""
         raise ValueError(f"{refusal}{ending}") from None
-    return Passes(source, rows=height, n_jobs=how.n_jobs, directory=how.checkpoint, bar=bar)
+    # Passes of a checkpoint are kept as sums, from which nothing is known of single rows.
+    room = HELD_MEMORY_SHARE * parse(how.memory_limit) if source.here and not how.checkpoint else 0
+    return Passes(
+        source,
+        rows=height,
+        n_jobs=how.n_jobs,
+        directory=how.checkpoint,
+        bar=bar,
+        room=room,
+        point_bytes=8.0 * p,
+    )
 
 
 def _largest(rows: Callable[[int], int], m: int) -> int:
@@ -406,7 +420,9 @@ def minimize_reduced(
         least=MIN_OBJECTIVE_SHARE * at_zero,
         listener=listener,
     )
-    return oracle, newton.minimize(oracle, *((W, b) if first is None else first))
+    start = (W, b) if first is None else first
+    found = minimize_held(newton, oracle, *start) if accepts(oracle) else None
+    return oracle, newton.minimize(oracle, *start) if found is None else found
 
 
 def _bounded(oracle: Oracle, listener: Listener | None) -> Listener:
@@ -456,7 +472,7 @@ def _solve(
     problem = problem_of(task, phi, passes, how, columns)
     start = None if first is None else (first[0][:, columns], first[1][:, columns])
     oracle, found = minimize_reduced(task, problem, passes, census.pool, start)
-    state = oracle.state(found.W, found.b, found.mu)
+    state = oracle.state(found.W, found.b, found.mu) | {"v": found.v}
     cost = approximation_cost(task.kernel, problem, state, census.pool)
     total = total_gap(task.kernel, problem, state, found, census.pool, cost, passes.count)
     return _Part(state["A"], found, cost, total)

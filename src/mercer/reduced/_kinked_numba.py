@@ -1,0 +1,74 @@
+"""Compiled loops over the losses of rows whose conjugates are two parabolas that meet at zero.
+
+A row of ``terms`` is an array with one number for each row, or one for all: slopes of the conjugate
+above and below zero, its curvatures there, and the smallest and largest slope of the loss.
+"""
+
+from mercer._compile_numba import njit
+
+__all__ = ["add_rows", "fenchel_young", "rounded"]
+
+# Sums in any order, so that several rows are added at once; no assumption about infinities.
+FAST = {"reassoc", "contract", "nsz"}
+BARE = {"_nrt": False, "no_cfunc_wrapper": True, "nogil": True, "error_model": "numpy"}
+
+
+@njit(cache=True, fastmath=FAST, **BARE)
+def rounded(t, v0, mu, c, above, below, flat_above, flat_below, low, high, v, bent):
+    """Write slopes of rounded losses and their weighted curvatures; return the sum of the losses.
+
+    The loss at t is the largest of ``v t - l*(v) - mu / 2 (v - v0)^2``, l* the conjugate.
+    """
+    total = 0.0
+    for i in range(t.shape[0]):
+        # One number for all rows stays at place 0.
+        up, down = above[i * (above.shape[0] > 1)], below[i * (below.shape[0] > 1)]
+        q = flat_above[i * (flat_above.shape[0] > 1)] + mu
+        r = flat_below[i * (flat_below.shape[0] > 1)] + mu
+        z = t[i] + mu * v0[i]
+        right, left = max(z - up, 0.0), min(z - down, 0.0)
+        smallest, largest = low[i * (low.shape[0] > 1)], high[i * (high.shape[0] > 1)]
+        free = right / q + left / r
+        slope = min(max(free, smallest), largest)
+        v[i] = slope
+        inside = (free > smallest) & (free < largest) & (right > left)
+        bent[i] = (c[i] / (q if right > 0.0 else r)) if inside else 0.0
+        conjugate = max(slope, 0.0) * (up + 0.5 * (q - mu) * slope)
+        conjugate += min(slope, 0.0) * (down + 0.5 * (r - mu) * slope)
+        step = slope - v0[i]
+        total += c[i] * (slope * t[i] - conjugate - 0.5 * mu * step * step)
+    return total
+
+
+@njit(cache=True, fastmath=FAST, **BARE)
+def fenchel_young(t, v, c, above, below, flat_above, flat_below, low, high):
+    """Return the sums of losses, of conjugates, and of losses and conjugates less ``v t``.
+
+    Summands of the last are not negative, and lose no digits by a difference of sums.
+    """
+    losses, conjugates, young = 0.0, 0.0, 0.0
+    for i in range(t.shape[0]):
+        up, down = above[i * (above.shape[0] > 1)], below[i * (below.shape[0] > 1)]
+        q = flat_above[i * (flat_above.shape[0] > 1)]
+        r = flat_below[i * (flat_below.shape[0] > 1)]
+        right, left = max(t[i] - up, 0.0), min(t[i] - down, 0.0)
+        largest, smallest = high[i * (high.shape[0] > 1)], low[i * (low.shape[0] > 1)]
+        rise = min(right / q, largest) if q > 0.0 else largest
+        fall = max(left / r, smallest) if r > 0.0 else smallest
+        loss = rise * (right - 0.5 * q * rise) if right > 0.0 else 0.0
+        loss += fall * (left - 0.5 * r * fall) if left < 0.0 else 0.0
+        conjugate = max(v[i], 0.0) * (up + 0.5 * q * v[i])
+        conjugate += min(v[i], 0.0) * (down + 0.5 * r * v[i])
+        losses += c[i] * loss
+        conjugates += c[i] * conjugate
+        young += c[i] * max(loss + conjugate - v[i] * t[i], 0.0)
+    return losses, conjugates, young
+
+
+@njit(cache=True, fastmath=FAST, **BARE)
+def add_rows(values, rows, weights, total):
+    """Add rows of a matrix, times their weights, to a sum in float64."""
+    for j in range(rows.shape[0]):
+        row, weight = values[rows[j]], weights[j]
+        for k in range(total.shape[0]):
+            total[k] += weight * row[k]

@@ -1,0 +1,328 @@
+"""The method of multipliers for losses with kinks, beside a cone solver and plain formulas."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mercer import SVC
+from mercer.data import as_source, draw
+from mercer.kernels import Gaussian
+from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Loss, Pinball
+from mercer.losses.base import Conjugate, ResidualLoss
+from mercer.losses.smoothed import smoothed
+from mercer.reduced import Nystrom, RandomFeatures, multipliers, solve
+from mercer.reduced._kinked_numba import fenchel_young, rounded
+from mercer.reduced.held_rows import HeldRows, RowLosses, hold
+from mercer.reduced.multipliers import accepts, minimize_held
+from mercer.reduced.newton import Minimum, Newton
+from mercer.reduced.nystrom import NystromMap
+from mercer.reduced.oracle import Oracle
+from mercer.reduced.passes import Passes
+from mercer.reduced.problem import Problem
+from mercer.reduced.targets import Values
+from mercer.regularizers.null_space import Constant, Empty, Polynomial
+from mercer.solvers.monitor import Progress
+from mercer.solvers.status import Status
+
+cp = pytest.importorskip("cvxpy")
+
+N, M, P = 400, 20, 3
+ROOM = 2.0**30
+CONSTANT = Constant()
+
+
+@dataclass(eq=False)
+class HalfSquared(ResidualLoss):
+    """Squared above zero up to slope 2, absolute below: a kink and a parabola in one loss."""
+
+    def terms(self) -> Conjugate:
+        return Conjugate(quad=1.0, quad_negative=0.0, lower=-1.0, upper=2.0)
+
+
+LOSSES = [Hinge(), EpsilonInsensitive(0.2), Pinball(0.2), Absolute(), HalfSquared()]
+SPACES = [Empty(), Constant(), Polynomial(1)]
+
+
+def oracle_of(
+    loss: Loss,
+    space: Any = CONSTANT,
+    C: tuple[float, ...] = (1.0,),
+    n: int = N,
+    width: float = 1.5,
+    room: float = ROOM,
+    n_jobs: int = 1,
+    rows: int = 128,
+) -> Oracle:
+    """Return a problem of rows with weights, some of which are zero."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, P))
+    Y = np.sin(2.0 * X[:, : len(C)]) + X[:, -1:] + 0.4 * rng.standard_t(3, size=(n, len(C)))
+    Y = np.where(Y > 0, 1.0, -1.0) if isinstance(loss, Hinge) else Y
+    s = rng.integers(0, 4, size=n) / 2.0
+    source = as_source(X, Y, s)
+    phi = NystromMap(Gaussian(width), X[:M])
+    passes = Passes(source, rows, n_jobs=n_jobs, room=room, point_bytes=8.0 * P)
+    problem = Problem(phi, space, Values(len(C)), loss, np.array(C), P)
+    return Oracle(problem, passes, draw(source, n, 0))
+
+
+def minimum(oracle: Oracle, tol: float, **how: Any) -> Minimum:
+    problem = oracle.problem
+    W, b = np.zeros((problem.map.r, problem.k)), np.zeros((problem.free, problem.k))
+    found = minimize_held(Newton(tol=tol, **how), oracle, W, b)
+    assert found is not None
+    return found
+
+
+def plain(oracle: Oracle) -> tuple[Any, ...]:
+    """Return features, targets, weights and columns of all rows."""
+    problem = oracle.problem
+    block = next(oracle.passes.source.blocks(10**6))
+    X, Y, s, columns, _ = problem.admit(block)
+    phi = problem.map.features(problem.map.raw(X))
+    return phi, Y, np.broadcast_to(s * problem.C, Y.shape), columns
+
+
+def cone_value(loss: Loss, phi: Any, y: Any, c: Any, B: Any) -> float:
+    """Return the minimum as Clarabel finds it, each loss written by hand."""
+    w, b = cp.Variable(phi.shape[1]), cp.Variable(max(1, B.shape[1]))
+    t = phi @ w + (B @ b if B.shape[1] else 0.0)
+    r = y - t
+    each = {
+        Hinge: lambda: cp.pos(1.0 - cp.multiply(y, t)),
+        EpsilonInsensitive: lambda: cp.pos(cp.abs(r) - 0.2),
+        Pinball: lambda: cp.maximum(0.2 * r, -0.8 * r),
+        Absolute: lambda: cp.abs(r),
+        HalfSquared: lambda: 0.5 * cp.huber(cp.pos(r), 2.0) + cp.pos(-r),
+    }[type(loss)]()
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + c @ each))
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-10, tol_feas=1e-10)
+    return float(problem.value)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: type(space).__name__)
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_the_minimum_is_that_of_a_cone_solver(loss: Loss, space: Any) -> None:
+    oracle = oracle_of(loss, space)
+    assert accepts(oracle)
+    found = minimum(oracle, 1e-8)
+    assert found.status is Status.CONVERGED
+    assert found.value is not None
+    phi, Y, c, B = plain(oracle)
+    expected = cone_value(loss, phi, Y[:, 0], c[:, 0], B)
+    # Ours is above the minimum by at most its gap; the cone solver's by some of its tolerance.
+    assert found.value.primal[0] == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_the_gap_is_what_formulas_of_the_losses_say(loss: Loss) -> None:
+    oracle = oracle_of(loss, C=(1.0, 3.0))
+    found = minimum(oracle, 1e-4)
+    phi, Y, c, B = plain(oracle)
+    assert found.v is not None
+    assert found.value is not None
+    v = found.v.T
+    t = phi @ found.W + B @ found.b
+    primal = 0.5 * np.sum(found.W**2, axis=0) + np.sum(c * loss.value(Y, t), axis=0)
+    conjugates = np.where(c > 0, c * loss.conjugate(Y, v), 0.0)
+    dual = -0.5 * np.sum((phi.T @ (c * v)) ** 2, axis=0) - np.sum(conjugates, axis=0)
+    assert np.all(np.isfinite(dual))
+    np.testing.assert_allclose(found.value.primal, primal, rtol=1e-12)
+    # Equal but for b'B'a, which is rounding.
+    np.testing.assert_allclose(found.value.gap, primal - dual, atol=1e-9 * primal.max())
+    assert np.all(found.value.gap <= 1e-4 * primal)
+    np.testing.assert_allclose(B.T @ (c * v), 0.0, atol=1e-11 * np.sum(c))
+
+
+def test_values_that_are_kept_and_values_that_are_made_again_lead_to_the_same() -> None:
+    state = 13 * 8.0 * N + 8.0 * N
+    rooms = {"values": ROOM, "points": state + 8.0 * P * N, "none": state}
+    found = {}
+    for name, room in rooms.items():
+        oracle = oracle_of(Hinge(), room=room)
+        held = hold(oracle.problem, oracle.passes, True)
+        if name == "none":
+            assert held is None
+            continue
+        assert held is not None
+        assert bool(held[0].values) == (name == "values")
+        found[name] = minimum(oracle, 1e-6)
+    one, other = (found[name].value for name in ("values", "points"))
+    assert one is not None
+    assert other is not None
+    np.testing.assert_allclose(one.primal, other.primal, rtol=1e-6)
+
+
+def test_rows_that_memory_does_not_hold_are_passed_over_instead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=3000) > 0, 1, -1)
+    most = SVC(approximation=Nystrom(20)).fit(X, y)
+    monkeypatch.setattr(solve, "HELD_MEMORY_SHARE", 1e-5)
+    least = SVC(approximation=Nystrom(20)).fit(X, y)
+    assert "certify" in most.solution_.times
+    assert most.solution_.passes < least.solution_.passes
+    np.testing.assert_allclose(most.solution_.objective, least.solution_.objective, rtol=2e-4)
+
+
+def test_threads_change_no_bit() -> None:
+    one, two = (minimum(oracle_of(Hinge(), n_jobs=jobs), 1e-5) for jobs in (1, 2))
+    assert np.array_equal(one.W, two.W)
+    assert np.array_equal(one.b, two.b)
+
+
+def test_several_problems_are_those_of_each() -> None:
+    both = minimum(oracle_of(Absolute(), C=(1.0, 5.0)), 1e-7)
+    assert both.value is not None
+    problem = oracle_of(Absolute(), C=(1.0, 5.0))
+    phi, Y, c, B = plain(problem)
+    for j in range(2):
+        expected = cone_value(Absolute(), phi, Y[:, j], c[:, j], B)
+        assert both.value.primal[j] == pytest.approx(expected, rel=1e-6)
+
+
+def test_steep_features_are_made_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    oracle = oracle_of(EpsilonInsensitive(0.2), width=6.0)
+    assert oracle.problem.map.steepness > multipliers.MAX_SINGLE_STEEPNESS
+    precisions = []
+
+    def spy(problem: Problem, passes: Passes, single: bool) -> Any:
+        precisions.append(single)
+        return hold(problem, passes, single)
+
+    monkeypatch.setattr(multipliers, "hold", spy)
+    found = minimum(oracle, 1e-6)
+    assert precisions == [False]
+    assert found.status is Status.CONVERGED
+    phi, Y, c, B = plain(oracle)
+    assert found.value is not None
+    expected = cone_value(EpsilonInsensitive(0.2), phi, Y[:, 0], c[:, 0], B)
+    assert found.value.primal[0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_digits_that_float32_does_not_have_come_from_float64(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    precisions = []
+
+    def spy(problem: Problem, passes: Passes, single: bool) -> Any:
+        precisions.append(single)
+        return hold(problem, passes, single)
+
+    monkeypatch.setattr(multipliers, "hold", spy)
+    found = minimum(oracle_of(Hinge(), width=0.7), 1e-10)
+    assert precisions == [True, False]
+    assert found.status is Status.CONVERGED
+
+
+def test_a_start_on_some_rows_is_a_start() -> None:
+    """Rows in order of their targets: those that begin are drawn from all of them."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(5000, 2))
+    y = np.sin(2.0 * X[:, 0]) + 0.3 * rng.normal(size=5000)
+    order = np.argsort(y)
+    found = []
+    for rows in (np.arange(5000), order):
+        source = as_source(X[rows], y[rows])
+        problem = Problem(
+            NystromMap(Gaussian(1.0), X[:30]), Constant(), Values(1), Absolute(), np.ones(1), 2
+        )
+        passes = Passes(source, 1024, n_jobs=1, room=ROOM, point_bytes=16.0)
+        found.append(minimum(Oracle(problem, passes, draw(source, 100, 0)), 1e-5))
+    one, other = (each.value for each in found)
+    assert one is not None
+    assert other is not None
+    np.testing.assert_allclose(one.primal, other.primal, rtol=1e-5)
+    assert all(each.n_iter <= 30 for each in found)
+
+
+def test_who_listens_may_end_it_and_has_a_certificate() -> None:
+    lines: list[Progress] = []
+
+    def listener(progress: Progress) -> bool:
+        lines.append(progress)
+        return len(lines) == 2
+
+    found = minimum(oracle_of(Hinge()), 1e-9, listener=listener)
+    assert found.status is Status.STOPPED
+    assert found.value is not None
+    assert len(found.history) == 2
+    assert found.value.gap[0] > 1e-9 * found.value.primal[0]
+
+
+def test_an_interrupt_leaves_the_best_so_far() -> None:
+    def listener(progress: Progress) -> bool:
+        if progress.iteration == 2:
+            raise KeyboardInterrupt
+        return False
+
+    found = minimum(oracle_of(Hinge()), 1e-9, listener=listener)
+    assert found.status is Status.INTERRUPTED
+    assert found.value is not None
+    assert np.isfinite(found.value.gap[0])
+
+
+def test_a_limit_of_steps_is_kept() -> None:
+    found = minimum(oracle_of(Hinge()), 1e-9, max_iter=1)
+    assert found.status is Status.MAX_ITER
+    assert found.n_iter == 1
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_compiled_loops_are_the_formulas_of_the_losses(loss: Any) -> None:
+    rng = np.random.default_rng(0)
+    y = (
+        np.where(rng.random(60) < 0.5, 1.0, -1.0)
+        if isinstance(loss, Hinge)
+        else rng.normal(size=60)
+    )
+    t, c = 2.0 * rng.normal(size=60), rng.random(60)
+    terms = loss.dual_terms(y, np.ones(60))
+    arrays = (-terms.p_neg, -terms.p_pos, terms.q_neg, terms.q_pos, -terms.upper, -terms.lower)
+    v, bent = np.empty(60), np.empty(60)
+    total = rounded(t, np.zeros(60), 0.3, c, *arrays, v, bent)
+    envelope = smoothed(loss, 0.3)
+    np.testing.assert_allclose(v, envelope.gradient(y, t), atol=1e-14)
+    np.testing.assert_allclose(bent, c * envelope.curvature(y, t), atol=1e-13)
+    assert total == pytest.approx(float(c @ envelope.value(y, t)), rel=1e-12)
+    value, conjugate, young = fenchel_young(t, v, c, *arrays)
+    assert value == pytest.approx(float(c @ loss.value(y, t)), rel=1e-12)
+    assert conjugate == pytest.approx(float(c @ loss.conjugate(y, v)), rel=1e-12, abs=1e-12)
+    assert young == pytest.approx(value + conjugate - float(c @ (v * t)), abs=1e-12)
+
+
+def test_features_without_room_are_made_again() -> None:
+    oracle = oracle_of(Hinge())
+    held = hold(oracle.problem, oracle.passes, True)
+    assert held is not None
+    rows: HeldRows = held[0]
+    some = np.array([3, 50, 200, 399])
+    rows.prepare(some)
+    kept = rows.features(some)
+    without = replace(rows, room=0.0)
+    without.prepare(some)
+    assert without.used == 0
+    assert np.array_equal(kept, without.features(some))
+    phi, *_ = plain(oracle)
+    np.testing.assert_allclose(kept, phi[some], atol=1e-4)
+
+
+def test_losses_of_rows_are_taken_with_their_weights() -> None:
+    own = RowLosses(np.arange(4.0), (np.arange(4.0), np.ones(1)), np.arange(8.0).reshape(4, 2))
+    some = own.take(np.array([1, 3]), 2.0)
+    assert some.c.tolist() == [2.0, 6.0]
+    assert [term.tolist() for term in some.terms] == [[1.0, 3.0], [1.0]]
+    assert some.P.tolist() == [[2.0, 3.0], [6.0, 7.0]]
+
+
+def test_random_features_have_the_same_way() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    machine = SVC(approximation=RandomFeatures(60)).fit(X, y)
+    assert "certify" in machine.solution_.times
+    assert machine.solution_.status is Status.CONVERGED
