@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.ensemble import RandomForestRegressor
 
 from mercer import LSSVR, SVC, SVR, NuSVC, OneClassSVM, tune
 from mercer.gram import Tiled
@@ -18,6 +19,7 @@ from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 from mercer.local import Local
 from mercer.losses import Hinge
 from mercer.solvers._pairs import slopes
+from mercer.tabular.forest import Forest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "mercer"
 # Reached by a thousand rows and more, which take long as Python.
@@ -91,6 +93,8 @@ def products() -> None:
     assert LSSVR(approximation=Local(20)).fit(Z[:60], Z[:60, 0]).score(Z[:60], Z[:60, 0]) > 0.9
     for kernel in (Laplacian(np.ones(2)), Gaussian(np.ones(2))):
         assert tune(LSSVR(kernel), Z[:20, 1:3], Z[:20, 0]).best_estimator_
+    forest = RandomForestRegressor(2, max_depth=3, random_state=0).fit(X, X[:, 0])
+    np.testing.assert_array_equal(Forest.of(forest).predict(X), forest.predict(X))
     with pytest.warns(FutureWarning, match="probability"):
         SVC(probability=True).fit(Z[:30], Z[:30, 0] > 0.0)
 

@@ -1,5 +1,6 @@
 """Files that are no models, or were changed to harm: refused with a sentence, nothing run."""
 
+import copy
 import io
 import json
 import struct
@@ -23,6 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 import mercer
 from mercer.io import ModelFileError, describe, load, save
 from mercer.io.fitted import check_fitted
+from mercer.tabular.forest import Forest
 from unchanged.fits import THREE, X, Y
 
 
@@ -458,6 +460,46 @@ def test_forests_with_ways_to_nowhere(kind, graft):
     refused(written(forest), match)
 
 
+def in_forest(name, at, value):
+    def change(parts):
+        parts["nodes"][name][at] = value
+
+    return change
+
+
+NODES = {
+    "beyond": (in_forest("left", 0, 10**9), "children that are not below their node"),
+    "last": (lambda parts: in_forest("left", 0, len(parts["nodes"]) - 1)(parts), "not below"),
+    "circle": (in_forest("left", 1, 0), "children that are not below their node"),
+    "half": (in_forest("left", 0, 0), "children that are not below their node"),
+    "shared": (in_forest("left", 0, 2), "children that are not below their node"),
+    "feature": (in_forest("feature", 0, 10**6), "cuts other features than its 2"),
+    "leaf": (in_forest("leaf", 0, 10**6), "leaves without values"),
+    "cut": (in_forest("cut", -1, 0.0), "a leaf with a cut"),
+    "roots": (lambda parts: parts["roots"].__setitem__(1, 2**32 - 1), "not below their node"),
+    "no roots": (lambda parts: parts.update(roots=parts["roots"][:0]), "do not fit"),
+    "kinds": (lambda parts: parts.update(values=parts["values"].astype(object)), "do not fit"),
+    "classes": (lambda parts: parts.update(classes_=np.arange(9)), "other classes"),
+    "features": (lambda parts: parts.update(n_features_in_=2.5), "do not fit"),
+    "all roots": (
+        lambda parts: parts.update(roots=np.arange(len(parts["nodes"]), dtype=np.uint32)),
+        "not below their node",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", NODES)
+def test_flat_forests_with_ways_to_nowhere(change):
+    """Compiled code follows nodes without looking; the file is refused before."""
+    forest = Forest.of(RandomForestClassifier(3, random_state=0).fit(X, THREE))
+    pipeline = Pipeline([("forest", forest)])
+    found = load(io.BytesIO(written(pipeline))).steps[0][1]
+    assert np.array_equal(found.predict_proba(X), forest.predict_proba(X))
+    parts = {name: copy.deepcopy(part) for name, part in vars(forest).items()}
+    NODES[change][0](parts)
+    refused(written(Pipeline([("forest", Forest(**parts))])), NODES[change][1])
+
+
 def test_forests_of_other_points():
     """Forests hand points to their trees unseen, so their features must be those of the trees."""
     forest = RandomForestClassifier(3, random_state=0).fit(X, THREE)
@@ -534,6 +576,5 @@ def test_boosting_of_other_points():
 def test_trees_of_tables_with_ways_to_nowhere():
     """The trees inside the members of a table."""
     model = mercer.AutoClassifier(members=["squares-gaussian", "forest"]).fit(X, THREE)
-    one = model.members_[1].machine.estimators_[7]
-    one.tree_ = grafted(one.tree_, in_nodes(left_child=10**9))
+    model.members_[1].machine.nodes["left"][7] = 10**9
     refused(written(model), "children that are not below their node")

@@ -1,13 +1,28 @@
 """Trees beside kernel machines: judged by rows that they do not know."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.base import clone
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 from mercer import AutoClassifier, AutoRegressor
+from mercer.tabular.forest import Forest
 from mercer.tabular.tasks import FREE_VOTES
 
 ALL = ["forest", "extra-trees", "boosting"]
+FORESTS = [
+    RandomForestClassifier,
+    ExtraTreesClassifier,
+    RandomForestRegressor,
+    ExtraTreesRegressor,
+]
 
 
 def steps(n, seed=0):
@@ -114,3 +129,54 @@ def test_many_columns_of_two_values_start_alike():
         # Two rows that differ in one mark are as far apart, whichever mark it is.
         apart = np.ptp(Z[:, :40], axis=0) / np.asarray(kernel.length_scale)[:40]
         np.testing.assert_allclose(apart, apart[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 400])
+@pytest.mark.parametrize("kind", FORESTS)
+def test_flat_forests_say_what_scikit_learn_says(kind, n):
+    X, y = steps(400)
+    target = np.digitize(y, [-1.0, 0.0, 1.0]) if "Classifier" in kind.__name__ else y
+    if kind is ExtraTreesRegressor:
+        target = np.column_stack([y, -y])
+    X = X.astype(np.float32)
+    for depth in (1, None):
+        machine = kind(20, max_depth=depth, random_state=0).fit(X, target)
+        forest = Forest.of(machine)
+        forest.check_indices()
+        new = steps(n, seed=1)[0].astype(np.float32)
+        # A point on a cut, which goes to the left.
+        new[0, machine.estimators_[0].tree_.feature[0]] = machine.estimators_[0].tree_.threshold[0]
+        # The same sums in the same order: the same bits.
+        if forest.classes_ is None:
+            assert np.array_equal(forest.predict(new), machine.predict(new))
+        else:
+            assert np.array_equal(forest.predict_proba(new), machine.predict_proba(new))
+            assert np.array_equal(forest.classes_, machine.classes_)
+
+
+def test_a_tree_may_be_a_single_leaf():
+    machine = RandomForestRegressor(3, random_state=0).fit(np.zeros((5, 2)), np.ones(5))
+    assert np.array_equal(Forest.of(machine).predict(np.ones((4, 2))), np.ones(4))
+
+
+def test_forests_refuse_points_of_other_features():
+    X, y = steps(60)
+    forest = Forest.of(RandomForestRegressor(3, random_state=0).fit(X, y))
+    with pytest.raises(ValueError, match="a forest of 4 features"):
+        forest.predict(X[:, :3])
+    with pytest.raises(ValueError, match="must be finite"):
+        forest.predict(np.full((1, 4), np.nan))
+
+
+def test_models_with_forests_of_scikit_learn_predict_as_before():
+    """As files of earlier releases hold them."""
+    X, y = steps(150)
+    machine = AutoClassifier(members=["forest"]).fit(X, y > 0)
+    (member,) = machine.members_
+    order = machine._ordered(X, (y > 0)[:, None].astype(int), np.ones(len(X)))
+    Z = member.points(X[order]).astype(np.float32)
+    labels = (y > 0)[order].astype(int)
+    older = clone(member.template).fit(Z, labels, sample_weight=np.ones(len(Z)))
+    expected = machine.predict_proba(X)
+    machine.members_ = [replace(member, machine=older)]
+    assert np.array_equal(machine.predict_proba(X), expected)

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._typing import Array
+from mercer._typing import AnyArray, Array
 from mercer.io.symbols import Value
+from mercer.tabular.forest import Forest, round_down
 from mercer.tabular.tasks import FREE_VOTES, TreeNumbers, TreeVotes
 
 __all__ = ["has_trees", "tree_values"]
@@ -106,23 +107,23 @@ class _Trees:
 
 @dataclass(frozen=True, eq=False)
 class _Tree:
-    left: Array
-    right: Array
-    feature: Array
-    cut: Array
+    left: AnyArray
+    right: AnyArray
+    feature: AnyArray
+    cut: AnyArray
     leaf: NDArray[np.bool_]
     values: Array
     """Of the leaves only, in the order of the nodes."""
 
 
 def _grown(machine: Any) -> Iterator[_Tree]:
-    for one in machine.estimators_:
-        tree = one.tree_
-        leaf = tree.children_left < 0
-        values = tree.value[leaf].reshape(leaf.sum(), -1) / len(machine.estimators_)
-        yield _Tree(
-            tree.children_left, tree.children_right, tree.feature, tree.threshold, leaf, values
-        )
+    # Files of earlier releases hold forests of scikit-learn itself.
+    forest = machine if isinstance(machine, Forest) else Forest.of(machine)
+    for root, nodes in zip(forest.roots, np.split(forest.nodes, forest.roots[1:]), strict=True):
+        left = nodes["left"].astype(np.int64) - int(root)
+        leaf = nodes["cut"] == np.inf
+        values = forest.values[nodes["leaf"][leaf]] / len(forest.roots)
+        yield _Tree(left, left + 1, nodes["feature"], nodes["cut"], leaf, values)
 
 
 def _boosted(machine: Any) -> Iterator[_Tree]:
@@ -158,7 +159,7 @@ def _attributes(trees: list[_Tree]) -> dict[str, Any]:
         "nodes_featureids": nodes("feature"),
         "nodes_modes": np.where(leaf, "LEAF", "BRANCH_LEQ").tolist(),
         "nodes_values": np.where(
-            leaf, 0.0, _below(np.concatenate([tree.cut for tree in trees]))
+            leaf, 0.0, round_down(np.concatenate([tree.cut for tree in trees]))
         ).tolist(),
         "nodes_truenodeids": nodes("left"),
         "nodes_falsenodeids": nodes("right"),
@@ -169,10 +170,3 @@ def _attributes(trees: list[_Tree]) -> dict[str, Any]:
             [np.arange(float(len(tree.values))) for tree in trees]
         ).tolist(),
     }
-
-
-def _below(cuts: Array) -> NDArray[np.float32]:
-    """Return the largest numbers of float32 that are not above: they cut float32 alike."""
-    rounded = np.asarray(cuts, dtype=np.float32)
-    lower = np.nextafter(rounded, np.float32(-np.inf))
-    return np.where(rounded > cuts, lower, rounded)

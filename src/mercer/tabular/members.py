@@ -139,8 +139,8 @@ class Member:
     template: Any
     """The machine with its parameters, not fitted."""
 
-    machine: KernelMachine | None
-    """Fitted to all rows; None as long as it is fitted to the judged rows only."""
+    machine: Any
+    """Kernel machine or trees, fitted to all rows; None while fitted to the judged rows only."""
 
     left_out: Array
     """What it says of rows that it was not fitted to, (m, d)."""
@@ -175,7 +175,7 @@ class Member:
         return replace(self, machine=machine, seconds=self.seconds + time.perf_counter() - began)
 
     @property
-    def fitted(self) -> KernelMachine:
+    def fitted(self) -> Any:
         """The machine, once it is fitted."""
         assert self.machine is not None
         return self.machine

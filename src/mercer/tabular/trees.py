@@ -24,6 +24,7 @@ from sklearn.ensemble import (
 )
 
 from mercer._typing import Array
+from mercer.tabular.forest import Forest
 from mercer.tabular.members import Member, TableSample
 from mercer.tabular.tasks import FOLDS, Logistic, Task, TreeNumbers, TreeVotes
 
@@ -108,7 +109,7 @@ def judge_trees(ensemble: Ensemble, columns: TableSample, task: Task) -> Member:
         ensemble.name,
         features,
         template,
-        machine,
+        Forest.of(machine) if ensemble.bagged else machine,
         left,
         _importance(machine, Z, features.columns, columns.X.shape[1], reads, d),
         time.perf_counter() - began,
