@@ -40,6 +40,27 @@ def plain(X, Z, scale, categories=()):
 
 
 @pytest.mark.parametrize("categories", [(), CATEGORIES, tuple(range(6))])
+@pytest.mark.parametrize("dtype", [F, np.float64])
+def test_products_are_sums_of_the_formula(dtype, categories):
+    x, z = X[:131].astype(dtype), Z.astype(dtype)
+    a = np.random.default_rng(3).normal(size=(len(z), 1))
+    exact, D = plain(x, z, SCALES, categories)
+    eps, t = np.finfo(dtype).eps, (D / SCALES).sum(axis=2)
+    # Errors of values as below, and of sums in float64 of up to 1100 terms.
+    bound = (exact * (eps * (1.0 + 5.0 * t) + len(z) * EPS)) @ np.abs(a)
+    tiles = LaplaceTiles(z, 1.0 / SCALES, categories)
+    found = tiles.products(x, a, [len(z)])[0]
+    assert (np.abs(found - exact @ a) <= bound).all()
+    # In runs of columns of any length, and a row alone as among others.
+    runs = tiles.products(x, a, [300, 301, len(z)])
+    assert (np.abs(runs.sum(axis=0) - exact @ a) <= bound).all()
+    alone = np.concatenate([tiles.products(x[[i]], a, [len(z)])[0] for i in range(5)])
+    np.testing.assert_array_equal(alone, found[:5])
+    x[1, 0] = np.nan
+    assert np.flatnonzero(np.isnan(tiles.products(x, a, [len(z)])[0, :, 0])).tolist() == [1]
+
+
+@pytest.mark.parametrize("categories", [(), CATEGORIES, tuple(range(6))])
 @pytest.mark.parametrize("scale", [1.3, SCALES], ids=["one", "each"])
 @pytest.mark.parametrize("dtype", [F, np.float64])
 def test_tiles_are_the_formula(dtype, scale, categories):

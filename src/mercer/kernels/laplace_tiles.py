@@ -20,8 +20,8 @@ from mercer.kernels.radial_tiles import LOG2_E, UNIT_ROUNDOFF
 from mercer.kernels.roundoff import Roundoff
 from mercer.kernels.tiles import TileRows, Tiles, check_width
 
-laplace, laplace_double, pull_back = lazily(
-    "mercer.kernels._laplace_numba", "laplace", "laplace_double", "pull_back"
+laplace, laplace_double, pull_back, weigh_laplace = lazily(
+    "mercer.kernels._laplace_numba", "laplace", "laplace_double", "pull_back", "weigh_laplace"
 )
 
 HEIGHT = 64
@@ -102,6 +102,12 @@ class LaplaceTiles(Tiles):
         self.write(
             rows.units, self.factor, self.numbers, self.columns, columns.start, m, flat, step
         )
+
+    def _weigh(self, rows: TileRows, columns: slice, a: Array, f: Array) -> None:
+        if self.dtype != np.float64:
+            return super()._weigh(rows, columns, a, f)
+        # Kernel values are never written, which takes two fifths of the time.
+        weigh_laplace(rows.units, self.factor, self.numbers, self.columns, columns.start, a, f)
 
     def pullback(self, G: Array, tied: bool) -> Array:
         r"""Return slopes of :math:`\sum_{ij} G_{ij} k(z_i, z_j)` of float64 points.
