@@ -30,7 +30,6 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 import mercer
 from mercer import kernels
 from mercer.io import CannotConvert, to_onnx
-from mercer.io.forests import _below
 from mercer.io.plans import METHODS
 from mercer.kernels import Gaussian, Linear
 from mercer.local import Local
@@ -43,6 +42,7 @@ from mercer.regularizers import (
     Functions,
     Polynomial,
 )
+from mercer.tabular.forest import round_down
 from unchanged import fits
 
 SHIFT = 100.0
@@ -451,7 +451,7 @@ def test_cuts_in_float32():
     """The largest number of float32 that is not above a cut divides float32 as the cut does."""
     near = np.float32(0.1) + np.arange(-3, 4, dtype=np.float32) * np.spacing(np.float32(0.1))
     cuts = np.concatenate([near.astype(float), 0.5 * (near[1:].astype(float) + near[:-1]), [0.1]])
-    found = _below(cuts)
+    found = round_down(cuts)
     assert found.dtype == np.float32
     assert np.array_equal(near[:, None] <= found, near[:, None].astype(float) <= cuts)
     assert not np.array_equal(
