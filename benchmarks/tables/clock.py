@@ -1,12 +1,13 @@
-"""The recommended estimators by the clock: budgets, estimates of the time, and threads.
+"""The recommended estimators by the clock: budgets, estimates of the time, threads, predictions.
 
 ``clock.py budget`` prints how long fits take that are given 2 to 30 seconds, ``clock.py estimate``
 what the first line of a ``verbose`` fit says beside the time that it takes, and ``clock.py jobs``
 the time and the processor time of one and of two machines at a time, with the largest difference of
 their predictions, and how much faster two threads multiply matrices at that moment: where that is
-near 1 there is no second core, and the comparison says nothing. On a busy machine ``--processor``
-puts the clock of the processor in the place of the clock on the wall, which then stands still while
-others run.
+near 1 there is no second core, and the comparison says nothing. ``clock.py predict`` prints the
+processor time of predictions of 1, 100 and 4000 rows, and of each machine for the most rows. On a
+busy machine ``--processor`` puts the clock of the processor in the place of the clock on the wall,
+which then stands still while others run.
 """
 
 import argparse
@@ -54,11 +55,11 @@ def made(kind: str, n: int, seed: int = 0) -> tuple[Any, Any, Any]:
     return AutoClassifier, X, np.digitize(f, cuts)
 
 
-def real(name: str) -> tuple[Any, Any, Any, Any]:
+def real(name: str, test: int = 200) -> tuple[Any, Any, Any, Any]:
     from benchmarks.tables.sets import split
 
     kind, rows = name.split(":")
-    data = split(kind, 0, int(rows), 200)
+    data = split(kind, 0, int(rows), test)
     return (AutoRegressor if data.regression else AutoClassifier), data.X, data.y, data.X_test
 
 
@@ -123,6 +124,31 @@ def jobs(names: list[str]) -> None:
         )
 
 
+def processor_time(function: Any, *arguments: Any) -> float:
+    """Return the least processor seconds of a call among five, the first one not counted."""
+    took = []
+    for _ in range(6):
+        began = time.process_time()
+        function(*arguments)
+        took.append(time.process_time() - began)
+    return min(took[1:])
+
+
+def predictions(names: list[str]) -> None:
+    counts = (1, 100, 4000)
+    print(f"{'set':18s}" + "".join(f"{n:>8d} rows" for n in counts) + "  (ms), machines")
+    for name in names:
+        estimator, X, y, new = real(name, counts[-1])
+        machine = estimator().fit(X, y)
+        predict = getattr(machine, "predict_proba", machine.predict)
+        took = [1e3 * processor_time(predict, new[:n]) for n in counts]
+        parts, M = [], machine.encoder_.transform(new)
+        for member in machine.members_:
+            seconds = processor_time(member.values, M, machine._outputs)
+            parts.append(f"{member.name} {1e3 * seconds:.0f}")
+        print(f"{name:18s}" + "".join(f"{ms:13.2f}" for ms in took) + f"  {', '.join(parts)}")
+
+
 class Terminal(io.StringIO):
     """Says that it is a terminal."""
 
@@ -151,7 +177,7 @@ def estimates(names: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["budget", "estimate", "jobs"])
+    parser.add_argument("what", choices=["budget", "estimate", "jobs", "predict"])
     parser.add_argument("--tables", nargs="+", default=list(MADE))
     parser.add_argument("--rows", type=int, nargs="+", default=[1000, 10_000, 50_000])
     parser.add_argument("--seconds", type=float, nargs="+", default=list(BUDGETS))
@@ -168,6 +194,8 @@ def main() -> None:
         budgets(asked.tables, asked.rows, asked.seconds)
     elif asked.what == "estimate":
         estimates(asked.sets)
+    elif asked.what == "predict":
+        predictions(asked.sets)
     else:
         jobs(asked.sets)
 
