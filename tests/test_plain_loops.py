@@ -18,6 +18,7 @@ from mercer.gram.row_store import RowStore
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 from mercer.local import Local
 from mercer.losses import Hinge
+from mercer.reduced import Nystrom
 from mercer.solvers._pairs import slopes
 from mercer.tabular.forest import Forest
 
@@ -51,6 +52,7 @@ def intervals() -> dict[str, tuple[float, float]]:
         ("SVC with a smoother profile", SVC(kernel=Matern(1.0, nu=2.5)), labels),
         ("NuSVC", NuSVC(nu=0.3), labels),
         ("SVR", SVR(), y),
+        ("SVR over landmarks", SVR(approximation=Nystrom(5)), y),
         ("OneClassSVM", OneClassSVM(), None),
         ("LSSVR", LSSVR(), y),
         ("LSSVR by products", LSSVR(Gaussian(1.0), solver="conjugate_gradient"), y),

@@ -312,10 +312,10 @@ def test_features_without_room_are_made_again() -> None:
 
 
 def test_losses_of_rows_are_taken_with_their_weights() -> None:
-    own = RowLosses(np.arange(4.0), (np.arange(4.0), np.ones(1)), np.arange(8.0).reshape(4, 2))
+    own = RowLosses(np.arange(4.0), (np.arange(4.0),), np.arange(8.0).reshape(4, 2))
     some = own.take(np.array([1, 3]), 2.0)
     assert some.c.tolist() == [2.0, 6.0]
-    assert [term.tolist() for term in some.terms] == [[1.0, 3.0], [1.0]]
+    assert [term.tolist() for term in some.terms] == [[1.0, 3.0]]
     assert some.P.tolist() == [[2.0, 3.0], [6.0, 7.0]]
 
 

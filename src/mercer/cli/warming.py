@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.ensemble import RandomForestRegressor
 
 from mercer._typing import Estimator, PointsLike, TargetsLike
 from mercer.estimators import LSSVC, LSSVR, SVC, SVR, NuSVC, OneClassSVM
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 from mercer.local import Local
+from mercer.reduced import Nystrom
 from mercer.selection import tune
+from mercer.tabular.forest import Forest
 
 __all__ = ["compiled", "small_fits", "warm"]
 
@@ -53,6 +56,9 @@ def small_fits() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"OneClassSVM, {n} rows", partial(_fit, OneClassSVM(), X[:n], None)
     for tuned in (Laplacian(np.ones(3)), Matern(np.ones(3), nu=1.5)):
         yield f"tune, {tuned}", partial(tune, LSSVR(tuned), X[:200], y[:200])
+    yield "SVC, landmarks", partial(_fit, SVC(approximation=Nystrom(20)), X, labels)
+    forest = RandomForestRegressor(2, random_state=0).fit(X, y)
+    yield "forest", partial(Forest.of(forest).predict, X)
     yield "Local", partial(_fit, LSSVR(approximation=Local(400)), X, y)
 
 

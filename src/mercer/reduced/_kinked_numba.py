@@ -1,7 +1,7 @@
 """Compiled loops over the losses of rows whose conjugates are two parabolas that meet at zero.
 
-A row of ``terms`` is an array with one number for each row, or one for all: slopes of the conjugate
-above and below zero, its curvatures there, and the smallest and largest slope of the loss.
+Arrays have one number for each row: slopes of the conjugate above and below zero, its curvatures
+there (``flat``, because the loss is as flat), and the smallest and largest slope of the loss.
 """
 
 from mercer._compile_numba import njit
@@ -21,13 +21,12 @@ def rounded(t, v0, mu, c, above, below, flat_above, flat_below, low, high, v, be
     """
     total = 0.0
     for i in range(t.shape[0]):
-        # One number for all rows stays at place 0.
-        up, down = above[i * (above.shape[0] > 1)], below[i * (below.shape[0] > 1)]
-        q = flat_above[i * (flat_above.shape[0] > 1)] + mu
-        r = flat_below[i * (flat_below.shape[0] > 1)] + mu
+        up, down = above[i], below[i]
+        q = flat_above[i] + mu
+        r = flat_below[i] + mu
         z = t[i] + mu * v0[i]
         right, left = max(z - up, 0.0), min(z - down, 0.0)
-        smallest, largest = low[i * (low.shape[0] > 1)], high[i * (high.shape[0] > 1)]
+        smallest, largest = low[i], high[i]
         free = right / q + left / r
         slope = min(max(free, smallest), largest)
         v[i] = slope
@@ -48,11 +47,11 @@ def fenchel_young(t, v, c, above, below, flat_above, flat_below, low, high):
     """
     losses, conjugates, young = 0.0, 0.0, 0.0
     for i in range(t.shape[0]):
-        up, down = above[i * (above.shape[0] > 1)], below[i * (below.shape[0] > 1)]
-        q = flat_above[i * (flat_above.shape[0] > 1)]
-        r = flat_below[i * (flat_below.shape[0] > 1)]
+        up, down = above[i], below[i]
+        q = flat_above[i]
+        r = flat_below[i]
         right, left = max(t[i] - up, 0.0), min(t[i] - down, 0.0)
-        largest, smallest = high[i * (high.shape[0] > 1)], low[i * (low.shape[0] > 1)]
+        largest, smallest = high[i], low[i]
         rise = min(right / q, largest) if q > 0.0 else largest
         fall = max(left / r, smallest) if r > 0.0 else smallest
         loss = rise * (right - 0.5 * q * rise) if right > 0.0 else 0.0

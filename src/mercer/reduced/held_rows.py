@@ -45,7 +45,7 @@ class RowLosses:
     ----------
     c : (N,) array
         Weights; rows are counted as often as they are seen.
-    terms : tuple of six arrays of shape (N,) or (1,)
+    terms : tuple of six arrays of shape (N,)
         Slopes of the conjugate above and below zero, its curvatures there, and the smallest and the
         largest slope of the loss.
     P : (N, q) array
@@ -58,7 +58,7 @@ class RowLosses:
 
     def take(self, rows: NDArray[np.intp], factor: float) -> RowLosses:
         """Return some of the rows, with weights times a factor."""
-        terms = tuple(term if len(term) == 1 else term[rows] for term in self.terms)
+        terms = tuple(term[rows] for term in self.terms)
         return RowLosses(factor * self.c[rows], terms, self.P[rows])
 
 
@@ -279,10 +279,5 @@ def _row_losses(
         t = loss.dual_terms(loading.Y[j, a:b], np.ones(b - a))
         # Coefficients are slopes of the other sign.
         parts.append((-t.p_neg, -t.p_pos, t.q_neg, t.q_pos, -t.upper, -t.lower))
-    terms = tuple(_compact(np.concatenate(column)) for column in zip(*parts, strict=True))
+    terms = tuple(np.concatenate(column) for column in zip(*parts, strict=True))
     return RowLosses(np.ascontiguousarray(loading.c[j]), terms, loading.P)
-
-
-def _compact(values: Array) -> Array:
-    """Return one number where all are equal."""
-    return values[:1].copy() if len(values) and np.all(values == values[0]) else values

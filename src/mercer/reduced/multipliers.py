@@ -52,7 +52,7 @@ MAX_SINGLE_STEEPNESS = 300.0
 MIN_SINGLE_GAP = 3e-5
 
 # Rows that a search begins with: so many for each feature, or this part of all; and their gap.
-START_ROWS_PER_FEATURE, START_SHARE, START_GAP = 12, 1.0 / 16.0, 1e-2
+START_ROWS_PER_FEATURE, START_SHARE, START_GAP = 8, 1.0 / 16.0, 1e-2
 
 # Widths over which kinks are rounded at first, in spreads of the targets: on the first rows, and
 # at least on all.
@@ -71,11 +71,14 @@ N_SUMS = 4
 # Steps of a search along a direction, and of one for the unpenalized coefficients.
 MAX_LINE_STEPS, MAX_FREE_STEPS = 12, 60
 
+# Shortest part of a step that is tried.
+MIN_STEP_PART = 1e-6
+
 # Residual of the unpenalized columns beside the size of its terms that counts as none.
 MAX_FREE_RESIDUAL = 1e-13
 
-# Part of the curvature of a column that is added, so that columns may depend on each other.
-MIN_FREE_CURVATURE = 1e-10
+# Part of the curvature of all rows that is added for columns that few of them tell apart.
+MIN_CURVATURE_SHARE = 1e-6
 
 # Steps after which a search ends whose gap has not fallen by half meanwhile.
 STILL_STEPS = 30
@@ -173,52 +176,60 @@ class Rounding:
 
     def settle(self, f: Array, b: Array) -> Array:
         """Return coefficients of the unpenalized columns that minimize; keep slopes there."""
-        P, c, q = self.losses.P, self.losses.c, len(b)
-        if not q:
+        if not len(b):
             self.look(f)
             return b
-        value = self._at(f, b)
-        u = c * self.v
-        slope, size = P.T @ u + self.d, np.abs(P).T @ np.abs(u) + np.abs(self.d)
-        low, high = -np.inf, np.inf
-        stride = self.mu
+        P, c = self.losses.P, self.losses.c
+        value, slope, wrong = self._at(f, b)
+        low, high, stride = -np.inf, np.inf, self.mu
         for _ in range(MAX_FREE_STEPS):
-            if np.all(np.abs(slope) <= MAX_FREE_RESIDUAL * size):
+            if wrong <= MAX_FREE_RESIDUAL:
                 break
-            S = (P * self.bent[:, None]).T @ P if q > 1 else np.array([[self._square(P)]])
-            step = -_solve_positive(S + np.diag(_floor(S, c, P, self.mu)), slope)
-            if q == 1:
+            S = (P * self.bent[:, None]).T @ P
+            if len(b) > 1:
+                step = -_solve_positive(S + np.diag(_floor(S, c, P, self.mu)), slope)
+                moved = self._descend(f, b, step, value, slope, wrong)
+            else:
                 # Slopes grow with the coefficient: Newton's step, or the middle where it leaves.
                 low, high = (b[0], high) if slope[0] < 0 else (low, b[0])
-                if S[0, 0] <= 0.0:
-                    step, stride = -np.sign(slope) * stride, 2.0 * stride
+                step, stride = (
+                    (-slope / S[0], stride)
+                    if S[0, 0] > 0
+                    else (-np.sign(slope) * stride, 2.0 * stride)
+                )
                 new = b + step
-                if not low < new[0] < high:
-                    new = np.array([0.5 * (low + high)]) if np.isfinite(low + high) else new
-                if new[0] == b[0]:
-                    break
-                value, b = self._at(f, new), new
-            else:
-                part, descent = 1.0, float(slope @ step)
-                while True:
-                    new = b + part * step
-                    tried = self._at(f, new)
-                    if tried <= value + 1e-4 * part * descent + 1e-14 * abs(value) or part < 1e-6:
-                        break
-                    part *= 0.5
-                if np.all(new == b):
-                    break
-                value, b = tried, new
-            u = c * self.v
-            slope, size = P.T @ u + self.d, np.abs(P).T @ np.abs(u) + np.abs(self.d)
+                if not low < new[0] < high and np.isfinite(low + high):
+                    new = np.array([0.5 * (low + high)])
+                moved = None if new[0] == b[0] else (new, *self._at(f, new))
+            if moved is None:
+                self._at(f, b)
+                break
+            b, value, slope, wrong = moved
         return b
 
-    def _square(self, P: Array) -> float:
-        column = P[:, 0]
-        return float((self.bent * column) @ column)
+    def _descend(
+        self, f: Array, b: Array, step: Array, value: float, slope: Array, wrong: float
+    ) -> tuple[Array, float, Array, float] | None:
+        """Return the first of shorter and shorter steps that is better, by value or by slope."""
+        descent, part = float(slope @ step), 1.0
+        while part > MIN_STEP_PART:
+            new = b + part * step
+            tried = self._at(f, new)
+            # Where values are equal up to rounding, slopes still tell.
+            told = tried[2] < wrong and -descent <= 1e-8 * abs(value)
+            if tried[0] <= value + 1e-4 * part * descent or told:
+                return (new, *tried)
+            part *= 0.5
+        return None
 
-    def _at(self, f: Array, b: Array) -> float:
-        return self.look(f + self.losses.P @ b) + float(self.d @ b)
+    def _at(self, f: Array, b: Array) -> tuple[float, Array, float]:
+        """Return value, slope in b, and its largest entry beside the size of its terms."""
+        P = self.losses.P
+        value = self.look(f + P @ b) + float(self.d @ b)
+        u = self.losses.c * self.v
+        slope, size = P.T @ u + self.d, np.abs(P).T @ np.abs(u) + np.abs(self.d)
+        wrong = float(np.max(np.abs(slope) / np.where(size > 0.0, size, 1.0)))
+        return value, slope, wrong
 
     def line(self, f: Array, g: Array, b: Array, norms: tuple[float, float, float]) -> Any:
         """Minimize over the length of a step and the unpenalized coefficients.
@@ -254,12 +265,12 @@ class Rounding:
             descent = float(slope @ step)
             if -descent <= 1e-10 * abs(value):
                 break
-            part = 1.0
-            for _ in range(20):
-                tried = at(s + part * step[0], b + part * step[1:])
-                if tried <= value + 1e-4 * part * descent:
-                    break
+            part, tried = 1.0, at(s + float(step[0]), b + step[1:])
+            while tried > value + 1e-4 * part * descent and part > MIN_STEP_PART:
                 part *= 0.5
+                tried = at(s + part * float(step[0]), b + part * step[1:])
+            if tried > value:
+                break
             s, b = s + part * float(step[0]), b + part * step[1:]
             fell, value = value - tried, tried
             if fell <= 1e-9 * abs(value):
@@ -268,17 +279,20 @@ class Rounding:
 
 
 def _floor(S: Array, c: Array, P: Array, mu: float) -> Array:
-    """Return curvatures that stand for those of rows on straight pieces, where none is curved."""
-    own = np.diag(S)
-    flat = own <= 0.0
-    size = 1e-3 * np.array([float(c @ np.square(column)) for column in P.T]) / mu
-    return np.where(flat, np.maximum(size, 1e-300), MIN_FREE_CURVATURE * own)
+    """Return curvatures that stand for those of rows on straight pieces.
+
+    They are parts of what all rows would have if all were curved: directions of the columns in
+    which few rows are curved, or none, get steps of a length that makes sense.
+    """
+    size = np.array([float(c @ np.square(column)) for column in P.T]) / mu
+    share = np.where(np.diag(S) > 0.0, MIN_CURVATURE_SHARE, STRAIGHT_CURVATURE)
+    return np.maximum(share * size, np.finfo(float).tiny)
 
 
 def _solve_positive(S: Array, right: Array) -> Array:
     """Solve with a positive definite matrix, to whose diagonal more is added until it is."""
     S, diagonal = S.copy(), np.diag(S).copy()
-    slack = MIN_FREE_CURVATURE
+    slack = MIN_CURVATURE_SHARE
     while True:
         try:
             factor = la.cho_factor(S, lower=True, check_finite=False)
@@ -521,7 +535,7 @@ class _Run:
         self.k = W.shape[1]
         self.least = np.broadcast_to(np.asarray(how.least, dtype=float), (self.k,))
         self.spread = 0.5 * how.width
-        self.found = Minimum(W, b, np.full(self.k, self.spread))
+        self.found = Minimum(W, b, np.full(self.k, self.spread), solver="method of multipliers")
         self.found.resolution = how.tol * float(np.sum(self.least))
         self.points: list[Point] = []
 
@@ -564,9 +578,7 @@ class _Run:
             some = np.sort(np.random.default_rng(self.problem.seed).permutation(n)[:size])
             seen = (views * some[:, None] + np.arange(views)).ravel()
             few = [own.take(seen, n / size) for own in losses]
-            points = [
-                Point(W[:, j], b[:, j], mu[j], _middle(few[j], len(seen))) for j in range(self.k)
-            ]
+            points = [Point(W[:, j], b[:, j], mu[j], _middle(few[j])) for j in range(self.k)]
             tol = max(self.how.tol, START_GAP)
             searches = [
                 _search(few[j], d[:, j], views, points[j], tol, float(self.least[j]))
@@ -576,8 +588,8 @@ class _Run:
             W = np.stack([point.w for point in points], axis=1)
             b = np.stack([point.b for point in points], axis=1)
             mu = [WHOLE_WIDTH * self.spread] * self.k
-        N, first = n * views, bool(np.any(W))
-        return [Point(W[:, j], b[:, j], mu[j], _middle(losses[j], N), first) for j in range(self.k)]
+        first = bool(np.any(W))
+        return [Point(W[:, j], b[:, j], mu[j], _middle(losses[j]), first) for j in range(self.k)]
 
     def _search(
         self, rows: HeldRows, losses: list[RowLosses], tol: float, columns: Sequence[int]
@@ -650,7 +662,7 @@ class _Run:
         found.known = (W, b, found.mu)
 
 
-def _middle(losses: RowLosses, N: int) -> Array:
+def _middle(losses: RowLosses) -> Array:
     """Return slopes to round around before any are known: of no loss, or halfway at a kink."""
     above, below, _, _, low, high = losses.terms
-    return np.broadcast_to(np.where(above > below, 0.0, 0.5 * (low + high)), (N,)).copy()
+    return np.where(above > below, 0.0, 0.5 * (low + high))

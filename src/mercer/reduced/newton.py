@@ -88,6 +88,7 @@ class Minimum:
     """The point that the certificate is of."""
     resolution: float = 0.0
     """Gap that counts as none."""
+    solver: str = "reduced Newton"
     v: Array | None = None
     """Slopes of the losses (k, n) that the certificate is of, where they are kept."""
 

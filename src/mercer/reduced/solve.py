@@ -498,7 +498,7 @@ def _joined(
         residual=max(float(np.max(v.residual, initial=0.0)) for v in values if v is not None),
         status=worst.status,
         n_iter=sum(part.found.n_iter for part in parts),
-        solver="reduced Newton",
+        solver=worst.solver,
         reason=f"{phi.m} functions stand for {census.n} rows",
         f=np.empty(0),
         times={"solve": elapsed, "certify": 0.0, **passes.times},

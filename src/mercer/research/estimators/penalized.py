@@ -65,7 +65,7 @@ class PenalizedMap(CentredMap):
     def lower(self, G: Array) -> Array:
         return np.asarray(self.T.T @ G)
 
-    def features(self, R: Array) -> Array:
+    def features(self, R: Array, single: bool = False) -> Array:
         return np.asarray(np.asarray(R, dtype=np.float64) @ self.T)
 
     @property
