@@ -54,13 +54,14 @@ def oracle_of(
     room: float = ROOM,
     n_jobs: int = 1,
     rows: int = 128,
+    weights: tuple[float, ...] = (0.0, 0.5, 1.0, 1.5),
 ) -> Oracle:
     """Return a problem of rows with weights, some of which are zero."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, P))
     Y = np.sin(2.0 * X[:, : len(C)]) + X[:, -1:] + 0.4 * rng.standard_t(3, size=(n, len(C)))
     Y = np.where(Y > 0, 1.0, -1.0) if isinstance(loss, Hinge) else Y
-    s = rng.integers(0, 4, size=n) / 2.0
+    s = rng.choice(weights, size=n)
     source = as_source(X, Y, s)
     phi = NystromMap(Gaussian(width), X[:M])
     passes = Passes(source, rows, n_jobs=n_jobs, room=room, point_bytes=8.0 * P)
@@ -134,6 +135,21 @@ def test_the_gap_is_what_formulas_of_the_losses_say(loss: Loss) -> None:
     np.testing.assert_allclose(found.value.gap, primal - dual, atol=1e-9 * primal.max())
     assert np.all(found.value.gap <= 1e-4 * primal)
     np.testing.assert_allclose(B.T @ (c * v), 0.0, atol=1e-11 * np.sum(c))
+
+
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.2)], ids=repr)
+@pytest.mark.parametrize("n", [8, 40, 300])
+def test_the_bound_holds_for_weights_of_all_sizes(loss: Loss, n: int) -> None:
+    """Slopes that do not balance the unpenalized columns would prove too much."""
+    oracle = oracle_of(loss, C=(1e4,), n=n, weights=(1e-3, 1.0, 5.0, 1e3))
+    found = minimum(oracle, 1e-4)
+    assert found.status is Status.CONVERGED
+    assert found.value is not None
+    phi, Y, c, B = plain(oracle)
+    expected = cone_value(loss, phi, Y[:, 0], c[:, 0], B)
+    slack = 1e-6 * expected
+    assert found.value.primal[0] - found.value.gap[0] - slack <= expected
+    assert expected <= found.value.primal[0] + slack
 
 
 def test_values_that_are_kept_and_values_that_are_made_again_lead_to_the_same() -> None:

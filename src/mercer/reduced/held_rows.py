@@ -98,26 +98,30 @@ class HeldRows:
 
     def __post_init__(self) -> None:
         self.where = np.full(self.n, -1, dtype=np.intp)
-        self.kept = np.empty((0, self.problem.map.r), dtype=np.float32)
+        self.kept = np.empty((0, self.problem.map.r), dtype=self.dtype)
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return self.starts[-1]
 
+    @property
+    def dtype(self) -> Any:
+        """Precision of values and features."""
+        return np.float32 if self.single else np.float64
+
     def products(self, A: Array, U: Array) -> tuple[Array, Array]:
         """Return ``R A`` (n, j) and ``R' U`` (m, h), values of all rows read or made once."""
         F = np.empty((self.n, A.shape[1]))
         phi, single = self.problem.map, self.single
-        dtype = np.float32 if single else np.float64
-        A_typed: Any = np.ascontiguousarray(A, dtype=dtype)
+        A_typed: Any = np.ascontiguousarray(A, dtype=self.dtype)
 
         def part(i: int) -> Array:
             rows = slice(self.starts[i], self.starts[i + 1])
             if self.values:
                 R = self.values[i]
                 F[rows] = _times(R, A_typed)
-                return np.asarray(_times(R.T, U[rows].astype(dtype)), dtype=np.float64)
+                return np.asarray(_times(R.T, U[rows].astype(self.dtype)), dtype=np.float64)
 
             def slopes(f: Array, piece: slice, R: Any) -> Array:
                 place = slice(rows.start + piece.start, rows.start + piece.stop)
@@ -133,8 +137,7 @@ class HeldRows:
 
     def raw(self, rows: NDArray[np.intp]) -> Array:
         """Return values at some rows, ascending, (n, m)."""
-        dtype = np.float32 if self.single else np.float64
-        out = np.empty((len(rows), self.problem.map.m), dtype=dtype)
+        out = np.empty((len(rows), self.problem.map.m), dtype=self.dtype)
         ends = np.searchsorted(rows, self.starts)
         for i, (a, b) in enumerate(pairwise(ends)):
             if a == b:
@@ -162,12 +165,13 @@ class HeldRows:
         """Make features of some rows, ascending, and keep them while there is room."""
         phi = self.problem.map
         new = rows[self.where[rows] < 0]
-        new = new[: int(max(0.0, min(self.room / (4.0 * phi.r), 1e15) - self.used))]
+        size = np.dtype(self.dtype).itemsize * phi.r
+        new = new[: int(max(0.0, min(self.room / size, 1e15) - self.used))]
         if not len(new):
             return
         if self.used + len(new) > len(self.kept):
             size = max(self.used + len(new), int(1.5 * len(self.kept)))
-            grown = np.empty((size, phi.r), dtype=np.float32)
+            grown = np.empty((size, phi.r), dtype=self.dtype)
             grown[: self.used] = self.kept[: self.used]
             self.kept = grown
 
@@ -181,12 +185,12 @@ class HeldRows:
         self.used += len(new)
 
     def features(self, rows: NDArray[np.intp]) -> Array:
-        """Return features of some rows, ascending, (n, r) in float32."""
+        """Return features of some rows, ascending, (n, r)."""
         phi, where = self.problem.map, self.where[rows]
         missing = np.flatnonzero(where < 0)
         if not len(missing):
             return np.asarray(self.kept[where])
-        found: Any = np.empty((len(rows), phi.r), dtype=np.float32)
+        found: Any = np.empty((len(rows), phi.r), dtype=self.dtype)
         found[where >= 0] = self.kept[where[where >= 0]]
         found[missing] = phi.features(self.raw(rows[missing]), self.single)
         return np.asarray(found)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
-from scipy.linalg.blas import ssyrk
+from scipy.linalg.blas import dsyrk, ssyrk
 
 from mercer._deadline import time_left
 from mercer._threads import stream_blocks, team
@@ -68,6 +68,9 @@ CHANGED_SHARE = 0.25
 # Sums of curvatures that are made apart, whatever the number of threads.
 N_SUMS = 4
 
+# Multiple of its diagonal by which a matrix whose digits were lost is positive definite.
+MAX_SLACK = 1e6
+
 # Steps of a search along a direction, and of one for the unpenalized coefficients.
 MAX_LINE_STEPS, MAX_FREE_STEPS = 12, 60
 
@@ -78,10 +81,14 @@ MIN_STEP_PART = 1e-6
 MAX_FREE_RESIDUAL = 1e-13
 
 # Part of the curvature of all rows that is added for columns that few of them tell apart.
-MIN_CURVATURE_SHARE = 1e-6
+MIN_CURVATURE_SHARE = 1e-10
 
-# Steps after which a search ends whose gap has not fallen by half meanwhile.
-STILL_STEPS = 30
+# The same where slopes still count as feasible in the dual problem; what is left open by them is
+# added to the gap.
+MAX_DUAL_RESIDUAL = 1e-10
+
+# Steps after which a search ends whose gap has not fallen by half meanwhile, in either precision.
+STILL_SINGLE_STEPS, STILL_STEPS = 10, 30
 
 
 @dataclass(frozen=True)
@@ -174,21 +181,28 @@ class Rounding:
         own = self.losses
         return float(rounded(t, self.v0, self.mu, own.c, *own.terms, self.v, self.bent))
 
-    def settle(self, f: Array, b: Array) -> Array:
-        """Return coefficients of the unpenalized columns that minimize; keep slopes there."""
+    def settle(self, f: Array, b: Array) -> tuple[Array, float]:
+        """Return coefficients of the unpenalized columns that minimize, and what is left.
+
+        Slopes there are kept; what is left is the residual of the columns beside its terms.
+        """
         if not len(b):
             self.look(f)
-            return b
+            return b, 0.0
         P, c = self.losses.P, self.losses.c
         value, slope, wrong = self._at(f, b)
-        low, high, stride = -np.inf, np.inf, self.mu
+        low, high, stride, ease = -np.inf, np.inf, self.mu, 1.0
         for _ in range(MAX_FREE_STEPS):
             if wrong <= MAX_FREE_RESIDUAL:
                 break
             S = (P * self.bent[:, None]).T @ P
             if len(b) > 1:
-                step = -_solve_positive(S + np.diag(_floor(S, c, P, self.mu)), slope)
+                # On straight pieces steps grow as long as whole ones lead down.
+                floor = ease * _floor(S, c, P, self.mu)
+                step = -_solve_positive(S + np.diag(floor), slope)
                 moved = self._descend(f, b, step, value, slope, wrong)
+                whole = moved is not None and np.array_equal(moved[0], b + step)
+                ease = max(0.1 * ease, MIN_STEP_PART) if whole else min(1.0, 10.0 * ease)
             else:
                 # Slopes grow with the coefficient: Newton's step, or the middle where it leaves.
                 low, high = (b[0], high) if slope[0] < 0 else (low, b[0])
@@ -205,7 +219,7 @@ class Rounding:
                 self._at(f, b)
                 break
             b, value, slope, wrong = moved
-        return b
+        return b, wrong
 
     def _descend(
         self, f: Array, b: Array, step: Array, value: float, slope: Array, wrong: float
@@ -250,7 +264,10 @@ class Rounding:
             smooth = self.look(f + s * g + P @ b)
             return smooth + 0.5 * (ww + 2.0 * s * wd + s * s * dd) + float(self.d @ b)
 
+        still = at(0.0, b)
         value = at(s, b)
+        if not value < still:
+            s, value = 0.0, at(0.0, b)
         for _ in range(MAX_LINE_STEPS):
             u, bent = c * self.v, self.bent
             slope = np.concatenate([[g @ u + wd + s * dd], P.T @ u + self.d])
@@ -286,40 +303,43 @@ def _floor(S: Array, c: Array, P: Array, mu: float) -> Array:
     """
     size = np.array([float(c @ np.square(column)) for column in P.T]) / mu
     share = np.where(np.diag(S) > 0.0, MIN_CURVATURE_SHARE, STRAIGHT_CURVATURE)
-    return np.maximum(share * size, np.finfo(float).tiny)
+    return np.maximum(share * size, np.sqrt(np.finfo(float).tiny))
 
 
 def _solve_positive(S: Array, right: Array) -> Array:
     """Solve with a positive definite matrix, to whose diagonal more is added until it is."""
-    S, diagonal = S.copy(), np.diag(S).copy()
-    slack = MIN_CURVATURE_SHARE
-    while True:
+    diagonal = np.diag(S)
+    scale = np.maximum(np.abs(diagonal), max(float(np.mean(np.abs(diagonal))), 1e-150))
+    slack = 0.0
+    while slack < MAX_SLACK:
         try:
-            factor = la.cho_factor(S, lower=True, check_finite=False)
+            factor = la.cho_factor(S + np.diag(slack * scale), lower=True, check_finite=False)
             return np.asarray(la.cho_solve(factor, right, check_finite=False))
         except la.LinAlgError:
-            if not np.all(np.isfinite(diagonal)):
-                raise
-            S[np.diag_indices(len(S))] += slack * (diagonal + float(np.mean(diagonal)))
-            slack *= 10.0
+            slack = max(10.0 * slack, np.finfo(float).eps)
+    # Only numbers that are not finite come here.
+    raise ValueError(
+        "the curvature is not finite in floating point: the data contain very large values. Scale "
+        "the inputs and targets, or lower C."
+    )
 
 
 def _search(
-    losses: RowLosses, d: Array, views: int, point: Point, tol: float, least: float
+    losses: RowLosses, d: Array, views: int, point: Point, tol: float, least: float, patience: int
 ) -> Search:
     """Minimize a problem, asking for what needs values of functions at rows."""
     r, c, P = len(point.w), losses.c, losses.P
     w, b = point.w, point.b
     f = np.repeat((yield Values(w)), views)
-    since, before, fell = 0, np.inf, 0
+    since, before, fell = 0, np.inf, point.steps
     if point.first:
         # Slopes at the first values are better than none to round around.
         loss = Rounding(losses, d, point.v0, point.mu)
-        b = loss.settle(f, b)
+        b, _ = loss.settle(f, b)
         point.v0 = loss.v
     while True:
         loss = Rounding(losses, d, point.v0, point.mu)
-        b = loss.settle(f, b)
+        b, wrong = loss.settle(f, b)
         t = f + P @ b
         p = yield Slopes(c * loss.v)
         value, conjugate, young = fenchel_young(t, loss.v, c, *losses.terms)
@@ -327,14 +347,14 @@ def _search(
         dual = -0.5 * float(p @ p) - conjugate
         if primal < point.primal:
             point.primal, point.best = primal, (w, b)
-        if dual > point.dual:
+        if dual > point.dual and wrong <= MAX_DUAL_RESIDUAL:
             point.dual, point.v = dual, loss.v
         gap, goal = point.primal - point.dual, tol * max(abs(point.primal), least)
         point.done = gap <= goal
-        if gap <= 0.5 * before:
+        if gap <= 0.5 * before and gap < np.inf:
             before, fell = gap, point.steps
         yield Report(point.primal, point.dual)
-        if point.done or point.steps - fell >= STILL_STEPS:
+        if point.done or point.steps - fell >= patience:
             return
         slope = w + p
         left = 0.5 * float(slope @ slope)
@@ -344,7 +364,7 @@ def _search(
                 point.mu *= WIDTH_FACTOR
             since = 0
             loss = Rounding(losses, d, point.v0, point.mu)
-            b = loss.settle(f, b)
+            b, _ = loss.settle(f, b)
             slope = w + (yield Slopes(c * loss.v))
         curved = np.flatnonzero(loss.bent)
         point.active = len(curved)
@@ -418,17 +438,18 @@ class _Server:
         H, h = np.zeros((r, r)), np.zeros((r, columns.shape[1]))
         if len(rows):
             self.rows.prepare(rows)
-            roots = np.sqrt(weights).astype(np.float32)[:, None]
+            dtype, add = self.rows.dtype, ssyrk if self.rows.single else dsyrk
+            roots = np.sqrt(weights).astype(dtype)[:, None]
             share = -(-len(rows) // N_SUMS)
 
             def part(all_rows: slice) -> tuple[Any, Array]:
-                total: Any = np.zeros((r, r), dtype=np.float32, order="F")
+                total: Any = np.zeros((r, r), dtype=dtype, order="F")
                 beside = np.zeros(h.shape)
                 for piece in pieces(all_rows.start, all_rows.stop, FEATURE_ROWS):
                     Z = self.rows.features(rows[piece])
-                    beside += np.asarray(Z.T @ columns[piece].astype(np.float32), dtype=float)
+                    beside += np.asarray(Z.T @ columns[piece].astype(dtype), dtype=float)
                     Z = Z * roots[piece]
-                    total = ssyrk(1.0, Z.T, lower=1, beta=1.0, c=total, overwrite_c=1)
+                    total = add(1.0, Z.T, lower=1, beta=1.0, c=total, overwrite_c=1)
                 return total, beside
 
             for one, beside in stream_blocks(part, pieces(0, len(rows), share), self.rows.n_jobs):
@@ -537,6 +558,7 @@ class _Run:
         self.spread = 0.5 * how.width
         self.found = Minimum(W, b, np.full(self.k, self.spread), solver="method of multipliers")
         self.found.resolution = how.tol * float(np.sum(self.least))
+        self.first = W, b
         self.points: list[Point] = []
 
     def go(self, rows: HeldRows, losses: list[RowLosses]) -> Minimum | None:
@@ -553,12 +575,14 @@ class _Run:
             if not open_ones or status is not None:
                 found.status = Status.CONVERGED if not open_ones else status or Status.STALLED
                 return found
-            if not rows.single:
-                found.status = Status.STALLED
-                return found
-            held = hold(self.problem, self.oracle.passes, False)
+            held = hold(self.problem, self.oracle.passes, False) if rows.single else None
             if held is None:
-                return how.minimize(self.oracle, found.W, found.b)
+                # Passes over rounded losses, which need no feasible slopes, may go on from there.
+                found.status = Status.STALLED
+                other = how.minimize(self.oracle, *self.first)
+                assert other.value is not None
+                lower = float(np.sum(other.value.primal)) < float(np.sum(value.primal))
+                return other if lower else found
             rows, losses = held
             for j in open_ones:
                 self.points[j].primal, self.points[j].dual = np.inf, -np.inf
@@ -579,9 +603,9 @@ class _Run:
             seen = (views * some[:, None] + np.arange(views)).ravel()
             few = [own.take(seen, n / size) for own in losses]
             points = [Point(W[:, j], b[:, j], mu[j], _middle(few[j])) for j in range(self.k)]
-            tol = max(self.how.tol, START_GAP)
+            tol, patience = max(self.how.tol, START_GAP), STILL_SINGLE_STEPS
             searches = [
-                _search(few[j], d[:, j], views, points[j], tol, float(self.least[j]))
+                _search(few[j], d[:, j], views, points[j], tol, float(self.least[j]), patience)
                 for j in range(self.k)
             ]
             _run(searches, _Server(rows.take(some), self.k), lambda: None)
@@ -595,8 +619,9 @@ class _Run:
         self, rows: HeldRows, losses: list[RowLosses], tol: float, columns: Sequence[int]
     ) -> Status | None:
         d, views = self.oracle.d, self.problem.views
+        patience = STILL_SINGLE_STEPS if rows.single else STILL_STEPS
         searches = [
-            _search(losses[j], d[:, j], views, self.points[j], tol, float(self.least[j]))
+            _search(losses[j], d[:, j], views, self.points[j], tol, float(self.least[j]), patience)
             for j in columns
         ]
         try:
