@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gram_spy import Spy
-from mercer.gram import Dense
+from mercer.gram import Dense, Tiled
 from mercer.gram.indexed import Indexed
+from mercer.kernels import Linear
 
 rng = np.random.default_rng(0)
 K = rng.normal(size=(8, 8))
@@ -77,3 +78,12 @@ def test_views_of_views():
 def test_points_out_of_range():
     with pytest.raises(IndexError, match="8 points"):
         Indexed(Dense(K), [8])
+
+
+def test_a_factor_is_that_of_its_points():
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    index = np.array([4, 0, 4])
+    view = Indexed(Tiled(Linear(), X), index)
+    np.testing.assert_array_equal(view.root(), X[index])
+    np.testing.assert_allclose(view.root() @ view.root().T, view.dense(), atol=1e-12)
+    assert Indexed(Dense(X @ X.T), index).root() is None

@@ -105,3 +105,16 @@ def test_monomials_are_counted_before_they_are_listed():
 def test_no_features_of_what_is_not_positive_definite():
     with pytest.raises(ValueError, match="no feature map"):
         Polynomial(2, coef0=-1.0).features(X)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(3, 0.5, 1.0), Sigmoid(0.3, -0.1)])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_square_is_symmetric_and_that_of_a_call(kernel, kind):
+    X = np.random.default_rng(0).normal(size=(70, 5)).astype(kind)
+    for points in (X, csr_array(X)):
+        K = kernel.symmetric(points)
+        assert K.dtype == kind
+        np.testing.assert_array_equal(K, K.T)
+        # Five products and their sum, and powers of three of them, each to a few roundings.
+        scale = np.max(np.abs(kernel(points)))
+        np.testing.assert_allclose(K, kernel(points), atol=50 * np.finfo(kind).eps * scale)

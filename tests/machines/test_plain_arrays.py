@@ -29,7 +29,7 @@ Y = (X[:, 0] > 0).astype(int)
     "given",
     [
         X.tolist(),
-        np.asfortranarray(X),
+        X[:, ::2],
         X.astype(np.float32),
         X[:, 0],
         X[:0],
@@ -61,8 +61,12 @@ def test_targets_that_are_in_doubt_go_the_long_way():
 
 def test_both_ways_make_the_same_machine():
     for machine, y in ((SVC, Y), (SVR, X[:, 1])):
-        short, long = machine().fit(X, y), machine().fit(np.asfortranarray(X), list(y))
+        short, long = machine().fit(X, y), machine().fit(X.tolist(), list(y))
         np.testing.assert_allclose(short.dual_coef_, long.dual_coef_, atol=1e-12)
+        columns = machine().fit(np.asfortranarray(X), y)
+        np.testing.assert_array_equal(columns.dual_coef_, short.dual_coef_)
+        assert columns.support_vectors_.flags.c_contiguous
+        np.testing.assert_array_equal(columns.predict(np.asfortranarray(X)), short.predict(X))
         np.testing.assert_allclose(short.predict(X), long.predict(X.tolist()), atol=1e-12)
         assert short.n_features_in_ == long.n_features_in_ == 3
 

@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._typing import DType
+from mercer._typing import DType, PointsLike
 from mercer.gram.base import EVERYTHING, Gram, Index, positions
-from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
+from mercer.kernels.points import BLOCK_BYTES, Array, row_slices, take
 from mercer.kernels.roundoff import Roundoff
 
 
@@ -67,6 +67,14 @@ class Indexed(Gram):
 
     def part_of(self) -> tuple[Gram, NDArray[np.intp]]:
         return self.gram, self.index
+
+    def root(self) -> PointsLike:
+        return self._root
+
+    @cached_property
+    def _root(self) -> PointsLike:
+        below = self.gram.root()
+        return None if below is None else take(below, self.index)
 
     def single(self) -> Gram:
         below = self.gram.single()

@@ -27,6 +27,9 @@ from mercer.kernels.tiles import DotTiles, TiledEvaluator
 MOST_FEATURES = 10**6
 """Features beyond which an explicit map is refused: the kernel exists to avoid them."""
 
+# Points up to which all inner products are computed in one call, which cannot be interrupted.
+MAX_SQUARE_ROWS = 2048
+
 
 class DotProduct(Kernel):
     r"""A function of the inner product, :math:`k(x, z) = t(\langle x, z\rangle)`."""
@@ -42,6 +45,15 @@ class DotProduct(Kernel):
             return K
 
         return TiledEvaluator(as_points(Z), lambda single: DotTiles(single, self._profile), general)
+
+    def symmetric(self, X: Data) -> Array:
+        X = as_points(X)
+        if is_sparse(X) or X.shape[0] > MAX_SQUARE_ROWS:
+            return self(X)
+        # NumPy multiplies a matrix with its own transpose by half, and mirrors it.
+        K: Array = X @ X.T
+        self._profile(K)
+        return K
 
     def diag(self, X: Data) -> Array:
         t = squared_norms(as_points(X))

@@ -12,10 +12,14 @@ from mercer._typing import Array
 
 __all__ = ["IndefiniteKernel", "chosen_points", "negative_eigenvalue", "warn_if_indefinite"]
 
-# Points whose matrix is looked at where a kernel does not promise to be positive definite. Given
-# matrices and functions are looked at in every fit: at fewer points of small samples, so that it
-# costs some hundredths of one.
-WITNESSES, FEWEST_WITNESSES = 200, 100
+# Points whose matrix is looked at where a kernel does not promise to be positive definite, few of
+# them first: eigenvalues of 200 points take as long as a fit of 300. Given matrices and functions
+# are looked at in every fit: at fewer points of small samples, so that it costs some hundredths of
+# one.
+FIRST_WITNESSES, WITNESSES, FEWEST_WITNESSES = 25, 200, 100
+
+# Part of the largest eigenvalue that is rounding.
+ROUNDING_PART = float(np.sqrt(np.finfo(np.float64).eps))
 
 
 class IndefiniteKernel(UserWarning):
@@ -24,7 +28,8 @@ class IndefiniteKernel(UserWarning):
 
 def chosen_points(n: int, most: int = WITNESSES) -> NDArray[np.intp]:
     """Return the points out of n, 200 at most, at which a kernel is looked at."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
+    m = min(n, most)
+    return np.arange(m) * (n - 1) // max(m - 1, 1)
 
 
 def negative_eigenvalue(K: Array, free: bool = False) -> float:
@@ -55,29 +60,33 @@ def negative_eigenvalue(K: Array, free: bool = False) -> float:
     """
     n, K = len(K), np.asarray(K, dtype=np.float64)
     diagonal = np.max(np.diagonal(K), initial=0.0)
-    shifted = K + np.sqrt(np.finfo(np.float64).eps) * diagonal * np.eye(n)
-    if diagonal > 0 and dpotrf(shifted, lower=1, clean=0)[1] == 0 and np.array_equal(K, K.T):
+    even, part = np.array_equal(K, K.T), ROUNDING_PART
+    if diagonal > 0 and even and _is_definite(K, part * diagonal):
         return 0.0  # as kernels have it, in a fraction of the time
-    single = np.array_equal(K, K.astype(np.float32))
-    part = np.sqrt(np.finfo(np.float64).eps)
-    part = max(part, n * float(np.finfo(np.float32).eps)) if single else part
-    K = 0.5 * (K + K.T)
+    if np.array_equal(K, K.astype(np.float32)):
+        part = max(part, n * float(np.finfo(np.float32).eps))
+    K = K if even else 0.5 * (K + K.T)
     size = float(np.max(np.abs(K), initial=0.0))  # before means are taken off, whose rounding stays
     if free:
         mean = np.mean(K, axis=0)
         K = K - mean - mean[:, None] + np.mean(mean)
-    try:
-        # The largest eigenvalue is no smaller than the largest entry of a kernel matrix.
-        np.linalg.cholesky(K + part * size * np.eye(n))
+    # The largest eigenvalue is no smaller than the largest entry of a kernel matrix.
+    if _is_definite(K, part * size):
         return 0.0
-    except np.linalg.LinAlgError:
-        values = np.linalg.eigvalsh(K)
+    values = np.linalg.eigvalsh(K)
     # Sizes are compared: minus a kernel has no positive eigenvalue at all.
     return float(values[0]) if values[0] < -part * max(np.max(np.abs(values)), size) else 0.0
 
 
-def warn_if_indefinite(K: Array, name: str, free: bool = False, stacklevel: int = 4) -> None:
-    """Warn if the matrix of some points of a kernel is indefinite.
+def _is_definite(K: Array, shift: float) -> bool:
+    """Answer whether a symmetric matrix with this added to its diagonal has a Cholesky factor."""
+    shifted = K.copy()
+    np.einsum("ii->i", shifted)[:] += shift
+    return bool(dpotrf(shifted, lower=1, clean=0)[1] == 0)
+
+
+def warn_if_indefinite(K: Array, name: str, free: bool = False, stacklevel: int = 4) -> bool:
+    """Warn if the matrix of some points of a kernel is indefinite, and answer whether it is.
 
     Parameters
     ----------
@@ -98,3 +107,4 @@ def warn_if_indefinite(K: Array, name: str, free: bool = False, stacklevel: int 
             IndefiniteKernel,
             stacklevel=stacklevel + 1,
         )
+    return least < 0.0

@@ -27,6 +27,7 @@ from mercer.kernels.points import count, scale_features, take
 from mercer.kernels.stretched import Stretched
 from mercer.machines.definiteness import (
     FEWEST_WITNESSES,
+    FIRST_WITNESSES,
     WITNESSES,
     IndefiniteKernel,
     chosen_points,
@@ -155,6 +156,7 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         plain = not (sparse and is_precomputed(self.kernel)) and is_plain_points(X)
         if plain and (y is None or not reset or is_plain_targets(y, X.shape[0])):
             known = self.__dict__
+            X = X if sparse else np.ascontiguousarray(X)
             if not reset:
                 if "feature_names_in_" not in known and X.shape[1] == known.get("n_features_in_"):
                     return X
@@ -245,8 +247,11 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
             free = getattr(self, "null_space", None) is None
             warn_if_indefinite(values[some][:, some], name, free)
             return
-        some = chosen_points(count(X))
-        warn_if_indefinite(self.kernel_(take(X, some)), repr(self.kernel_))
+        # An eigenvalue that is negative at few points is so at more.
+        for most in (FIRST_WITNESSES, WITNESSES):
+            some = chosen_points(count(X), most)
+            if warn_if_indefinite(self.kernel_.symmetric(take(X, some)), repr(self.kernel_)):
+                break
 
     def _check_new(self, X: PointsLike) -> Any:
         """Validate new points against what the machine was fitted on."""

@@ -24,7 +24,7 @@ MIN_WARNED_ROWS = 20
 
 
 def is_plain_points(X: PointsLike) -> bool:
-    """Answer whether points are a float64 matrix of finite numbers, C-ordered or CSR, not empty.
+    """Answer whether points are a float64 matrix of finite numbers, contiguous or CSR, not empty.
 
     Parameters
     ----------
@@ -38,7 +38,9 @@ def is_plain_points(X: PointsLike) -> bool:
     if type(X) in CSR:
         values, laid_out = X.data, X.indices.dtype == X.indptr.dtype == np.int32
     elif type(X) is np.ndarray:
-        values, laid_out = X, X.flags.c_contiguous
+        # A matrix of columns one after the other, as data frames have it, is read as it lies.
+        values = X if X.flags.c_contiguous else X.T
+        laid_out = values.flags.c_contiguous
     else:
         return False
     if not laid_out or X.ndim != 2 or X.dtype != np.float64 or 0 in X.shape:
