@@ -24,7 +24,9 @@ from mercer.losses import (
     SquaredHinge,
 )
 from mercer.problems import RegularizedRisk
+from mercer.problems.nu import nu_classification, nu_regression
 from mercer.solvers import (
+    SMO,
     Auto,
     ConvergenceWarning,
     CoordinateDescent,
@@ -224,9 +226,10 @@ def test_float32_is_measured_in_float64():
 def test_auto_takes_the_factor_where_it_wins_and_says_so():
     X, _, labels = sample(1000, 10)
     y = labels > 0
-    thin = SVC(kernel="linear").fit(X, y)
+    thin = SVC(kernel="linear", C=1e3).fit(X, y)
     assert thin.solution_.solver == "ThinInteriorPoint"
     assert "10 columns, 1000 samples" in thin.solution_.reason
+    assert SVC(kernel="linear").fit(X, y).solution_.solver == "SMO"  # over after few steps
     assert SVC(kernel="linear").fit(X[:100], y[:100]).solution_.solver == "SMO"
     assert SVC(kernel="rbf").fit(X, y).solution_.solver == "SMO"
     S, s = text(4000, 5000, 8)
@@ -234,6 +237,38 @@ def test_auto_takes_the_factor_where_it_wins_and_says_so():
     assert sparse.solution_.solver == "CoordinateDescent"
     assert "entries a row" in sparse.solution_.reason
     assert sparse.score(S, s) > 0.8
+
+
+def test_pairs_are_tried_first_however_large_the_weights_are():
+    # Two classes with a gap between them: a few hundred steps, whatever the weights are.
+    X, _, labels = sample(300, 10)
+    X[:, 0] += 3.0 * labels
+    for kernel in ("linear", "poly"):
+        found = SVC(kernel=kernel, C=1e4).fit(X, labels)
+        theirs = sklearn.svm.SVC(kernel=kernel, C=1e4, tol=1e-6).fit(X, labels)
+        assert found.solution_.solver == "SMO"
+        assert found.solution_.relative_gap <= 1e-2
+        close = found.decision_function(X) - theirs.decision_function(X)
+        # Half the squared norm is strongly convex: no better function is farther away than this.
+        largest = np.max(found.kernel_.diag(X))
+        reach = np.sqrt(2.0 * found.solution_.gap * largest) + 1e-3
+        assert np.max(np.abs(close - np.mean(close))) <= 2.0 * reach
+
+
+def test_a_tube_of_nu_is_found_over_columns():
+    X, t, _ = sample(400, 4)
+    risk = nu_regression(LowRank(X), t, np.full(400, 1e3), 0.5)
+    solver, reason = Auto().choose(risk)
+    assert type(solver).__name__ == "ThinInteriorPoint"
+    assert "4 columns, 800 samples" in reason
+    thin, pairs = minimize(risk, solver), minimize(risk, SMO(tol=1e-2))
+    # Each is above the bound that the other proves.
+    assert thin.objective >= pairs.dual - 1e-9 * abs(pairs.dual)
+    assert pairs.objective >= thin.dual - 1e-9 * abs(thin.dual)
+    assert thin.relative_gap < 1e-8
+    # Margins of nu have no targets, and may be nothing: their zeros are left to pair steps.
+    labels = np.where(t > 0, 1.0, -1.0)
+    assert by_factor(nu_classification(LowRank(X), labels, np.full(400, 1e3), 0.3), Auto()) is None
 
 
 def test_several_classes_over_columns_vote_as_libsvm():

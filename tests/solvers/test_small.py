@@ -20,6 +20,7 @@ from mercer.machines.subproblems import prepare
 from mercer.problems import RegularizedRisk
 from mercer.problems.nu import nu_classification, nu_regression, one_class
 from mercer.solvers import SMO, Auto, InteriorPoint, Status, minimize
+from mercer.solvers.rounding import gap_resolution, negligible_gap
 from mercer.solvers.small import SolutionBatch, minimize_small
 from mercer.solvers.solution import join
 
@@ -113,6 +114,23 @@ def test_gaps_that_rounding_can_make_are_not_called_small():
                 gap = risk.certificate(solution.a, solution.b).gap
                 assert gap <= 1e-2 * abs(solution.objective)
     assert taken[1e10] > 50 > taken[1e12] > taken[1e16] == 0
+
+
+def test_a_margin_that_is_nothing_is_found_at_once():
+    # The origin is inside of the points, and labels are drawn: no plane has a margin.
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(80, 2)), rng.choice([-1.0, 1.0], 80)
+    K = Dense(X @ X.T)
+    risks = [one_class(K, np.ones(80), 0.3), nu_classification(K, labels, np.ones(80), 0.2)]
+    for risk in risks:
+        (found,) = minimize_small([risk], Auto())
+        assert found is not None
+        assert found.status is Status.CONVERGED
+        assert found.relative_gap > 0.1  # beside nothing, so that it is judged by these
+        assert found.gap <= gap_resolution(risk, found.a, found.b, found.f)
+        assert found.gap <= negligible_gap(risk, found.f)
+        certificate = risk.certificate(found.a, found.b)
+        assert found.gap == pytest.approx(certificate.gap, abs=1e-12)
 
 
 @pytest.mark.parametrize("B", [np.eye(2), np.eye(2)[::-1]], ids=["in order", "in reverse"])

@@ -13,7 +13,11 @@ from mercer.losses import fenchel_young
 from mercer.problems import risk
 from mercer.solvers import status
 from mercer.solvers._smo_numba import BARE, pair_loop
-from mercer.solvers.rounding import NEGLIGIBLE_TARGET_PART, SUMMATION_ROUNDING
+from mercer.solvers.rounding import (
+    NEGLIGIBLE_LOSS_PART,
+    NEGLIGIBLE_TARGET_PART,
+    SUMMATION_ROUNDING,
+)
 from mercer.solvers.status import MAX_RELATIVE_GAP
 
 __all__ = ["measure_parts", "solve_parts", "start_parts"]
@@ -169,7 +173,8 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, a, f, b, intervals, va
     Products with K are in ``f`` before, decision values after. Row k of ``values`` is: penalty,
     losses, gap, objective, dual value, violation, residual, coefficients inside their box and on
     its ends, weights, and a verdict: 0 for a tolerance that is not met, 1 next to a gap that is not
-    small, 2 otherwise. Where rounding can make a gap that is not small the verdict is 0.
+    small (beside the objective, or beside nothing where a margin is), 2 otherwise. Where rounding
+    can make a gap that is not small the verdict is 0.
     ``largest`` is the largest kernel value.
     """
     one = np.uint64(1)
@@ -186,6 +191,7 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, a, f, b, intervals, va
             slopes += steep if steep < np.inf else abs(v)
             bends += c[s] if steep == np.inf else 0.0
         unit = max(reach, target / largest if largest > 0.0 else np.inf)
+        untargeted, price = target == 0.0, 0.0
         for g in range(np.uint64(d.shape[1])):
             first, last = ends[k] + cuts[k, g], ends[k] + cuts[k, g + one]
             bottom, top, total, inside, unique = -np.inf, np.inf, 0.0, 0.0, False
@@ -229,6 +235,7 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, a, f, b, intervals, va
                 f[s] = value
             residual = max(residual, abs(sums - d[k, g]) / (size if size > 0.0 else 1.0))
             cost += d[k, g] * beta
+            price += abs(d[k, g])
             n_free += inside
         row, primal, dual = values[k], penalty + losses + cost, -(penalty + conjugates)
         row[0], row[1], row[2], row[3], row[4] = penalty, losses, gap, primal, dual
@@ -237,6 +244,9 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, a, f, b, intervals, va
         # Decision values that are off by rounding, and what that can do to objective and gap.
         delta = SUMMATION_ROUNDING * max(target, largest * np.sqrt(squares))
         doubt = delta * (slopes + 0.5 * delta * bends)
+        if untargeted:
+            # What `negligible_gap` takes for the size of a region's decision values.
+            target = max(target, min(1.0, NEGLIGIBLE_TARGET_PART * price * largest))
         proof = (NEGLIGIBLE_TARGET_PART * target) ** 2
         sure = (
             doubt <= MAX_RELATIVE_GAP * max(abs(primal), abs(dual))
@@ -244,4 +254,8 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, a, f, b, intervals, va
         )
         close = abs(primal) < np.inf and is_met(violation, residual, tols[k])
         small = relative_gap(primal, dual, gap) <= MAX_RELATIVE_GAP
+        if untargeted and not small:
+            # A margin that is nothing, as `gap_resolution` has it.
+            none = MAX_RELATIVE_GAP * NEGLIGIBLE_LOSS_PART * 0.5 * price**2 * largest
+            small = gap <= none and 2.0 * largest * gap <= proof
         row[10] = 0.0 if not (close and sure) else 2.0 if small else 1.0

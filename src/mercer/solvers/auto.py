@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer._deadline import time_left
 from mercer.gram.factor import MAX_BYTES, lacking
+from mercer.losses.base import DualTerms
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers.base import Answer, Solver
 from mercer.solvers.conjugate_gradient import ConjugateGradient
@@ -29,10 +30,23 @@ __all__ = ["SOLVERS", "THRESHOLDS", "Auto", "Thresholds", "by_factor", "decompos
 class Thresholds:
     """From where on another solver takes less time, with the measurements that say so."""
 
-    # Pair steps need a number of iterations that grows with weight times kernel value; beyond
+    # Pair steps need a number of iterations that may grow with weight times kernel value; beyond
     # this the few factorizations of the interior point are cheaper on samples where they are
-    # cheap at all.
+    # cheap at all, unless pair steps are over soon: where classes are nearly separable they need
+    # some hundred whatever the weights are, 1 ms for 300 rows instead of 60. They are tried first,
+    # up to so many rows over the whole matrix in float64 (:mod:`mercer.solvers.small`), beyond by
+    # rows and for fewer steps a row than others.
     stiff_weight: float = 1e5
+    max_float64_rows: int = 512
+    stiff_steps_per_row: int = 100
+    # The whole matrix is computed up to so many rows where one problem is solved, and pair steps
+    # are tried over it before a factor or rows in float32 take over: samples times steps of some
+    # 10 ms, half of what the interior point over columns takes. A step costs as much as so many
+    # samples besides; rows of more samples than these are no longer in the processor's cache.
+    max_whole_rows: int = 1024
+    trial_work: float = 1.5e7
+    step_rows: int = 260
+    cached_rows: int = 400
     # Pair steps over so few samples are mostly over before a factorization has begun.
     max_pair_rows: int = 50
     # Pair steps after which the few factorizations of the interior point are cheaper than
@@ -91,10 +105,10 @@ class Auto(Solver):
     these are many and sparse;
     other smooth losses go to Newton's method while it does, or while products are cheap because
     the matrix is sparse; everything with a quadratic dual goes to
-    decomposition, which needs no more memory than it is given; the rest, and small
-    samples with weights so large that pairs of coefficients would creep, to the interior point,
+    decomposition, which needs no more memory than it is given; the rest to the interior point,
     which also takes over small samples on which decomposition has not converged after
-    50,000 steps and 1000 more per sample.
+    50,000 steps and 1000 more per sample, fewer where weights are so large that pairs of
+    coefficients may creep.
 
     Parameters
     ----------
@@ -168,10 +182,11 @@ class Auto(Solver):
             THRESHOLDS.max_pair_rows < risk.n <= self.max_stiff
             and _stiffness(risk) > THRESHOLDS.stiff_weight
         )
-        if takes and not stiff:
+        if takes and (not stiff or risk.n > THRESHOLDS.max_float64_rows):
             # Feasible it is, or decomposition would not take it.
             if risk.n <= self.max_stiff and not lacking(risk.K.origin()[0], MAX_BYTES):
-                enough = THRESHOLDS.max_pair_steps + THRESHOLDS.pair_steps_per_row * risk.n
+                per_row = THRESHOLDS.stiff_steps_per_row if stiff else THRESHOLDS.pair_steps_per_row
+                enough = THRESHOLDS.max_pair_steps + per_row * risk.n
                 smo.max_iter = enough if self.max_iter < 0 else min(enough, self.max_iter)
             return smo, decomposition(risk.n, self.cache_bytes)
         kind = f"weights up to {np.max(risk.c):.0e}" if takes else "general loss"
@@ -216,9 +231,11 @@ class Auto(Solver):
 def by_factor(risk: RegularizedRisk, auto: Auto) -> tuple[Solver, str] | None:
     """Return the solver over a known factor of the kernel matrix, and why; None if others win."""
     Z = risk.K.root()
-    # Problems with a price of their own (nu, one class) may have the solution zero, all of whose
-    # decision values are rounding: pair steps leave zeros there.
-    if Z is None or risk.n == 0 or np.any(risk.d):
+    if Z is None or risk.n == 0:
+        return None
+    # Problems with a price of their own and no targets (margins by nu, one class) may have the
+    # solution zero, all of whose decision values are rounding: pair steps leave zeros there.
+    if np.any(risk.d) and not _has_targets(risk):
         return None
     (n, d), sparse = Z.shape, hasattr(Z, "nnz")
     limits = auto.max_iter, auto.max_time
@@ -237,6 +254,12 @@ def by_factor(risk: RegularizedRisk, auto: Auto) -> tuple[Solver, str] | None:
             kind = f"{Z.nnz / n:.0f} entries a row"
             return descent, f"K = ZZ' with {kind}, {n} samples: coordinate descent over rows"
     return None
+
+
+def _has_targets(risk: RegularizedRisk) -> bool:
+    """Answer whether the conjugates have a linear term, that is whether anything is to be met."""
+    t = risk.terms
+    return isinstance(t, DualTerms) and bool(np.any(t.p_pos) or np.any(t.p_neg))
 
 
 def decomposition(n: int | str, cache_bytes: float) -> str:

@@ -31,7 +31,7 @@ from mercer.solvers.auto import THRESHOLDS, Auto, by_factor, decomposition
 from mercer.solvers.base import Solver
 from mercer.solvers.certify import MAX_TIGHTENINGS, SUPPORT_THRESHOLD, sharper
 from mercer.solvers.monitor import Progress
-from mercer.solvers.smo import MAX_FLOAT64_ROWS, SMO
+from mercer.solvers.smo import SMO
 from mercer.solvers.solution import Solution, Terms
 from mercer.solvers.status import Status
 
@@ -46,8 +46,6 @@ __all__ = ["RiskBatch", "SolutionBatch", "minimize_batch", "minimize_small"]
 MAX_CHUNK_WORK, MAX_LIMITED_CHUNK_WORK = 5e9, 1e8
 # Pair steps after which a problem is no longer quick; Auto would ask for no fewer.
 MAX_STEPS = THRESHOLDS.max_pair_steps
-# Points up to which a whole kernel matrix takes less time than the rows that one problem needs.
-MAX_SINGLE_ROWS = 1024
 # Part of the memory granted for kernel rows that the kernel matrix of all samples may take.
 MATRIX_BYTES_PART = 0.5
 
@@ -103,23 +101,10 @@ class RiskBatch:
         """Numbers of samples of the groups."""
         return (self.cuts[:, 1:] - self.cuts[:, :-1]).ravel()
 
-    def stiff(self, limit: float) -> NDArray[np.bool_] | None:
-        """Answer in which problems the largest weight times kernel value is above a limit.
-
-        None for nowhere, which is nearly always so.
-        """
-        values = np.abs(self.gram.diag())
-        if np.maximum.reduce(self.c) * np.maximum.reduce(values) <= limit:
-            return None
-        values, begin = values if self.index is None else values[self.index], self.ends[:-1]
-        largest = np.maximum.reduceat(self.c, begin) * np.maximum.reduceat(values, begin)
-        return np.asarray(largest > limit)
-
 
 class _Limits(NamedTuple):
-    """How decomposition would be asked to solve the problems, and which of them."""
+    """How decomposition would be asked to solve the problems."""
 
-    taken: NDArray[np.bool_]
     most: int
     reason: str
 
@@ -245,8 +230,9 @@ class SolutionBatch(Sequence[Solution]):
             evaluations=evaluations,
             b_interval=interval,
             terms=Terms(*(self.values[which, j] for j in (PENALTY, LOSSES, WEIGHTS))),
-            # Gaps that are small one by one are small together.
-            resolution=gap if count > 1 else 0.0,
+            # Gaps that are small one by one are small together, and one that was found to be
+            # nothing is so beside an objective that is nothing too.
+            resolution=gap if count > 1 or self.met[first] else 0.0,
             samples=None if self.parts.index is None else self.parts.index[here],
             n_samples=self.parts.gram.shape[0],
         )
@@ -256,7 +242,7 @@ def _unsigned(index: NDArray[np.intp]) -> NDArray[np.uint64]:
     return index.view(np.uint64)
 
 
-def minimize_batch(parts: RiskBatch, solver: Solver) -> SolutionBatch | None:
+def minimize_batch(parts: RiskBatch, solver: Solver, other: bool = False) -> SolutionBatch | None:
     """Solve problems together, as far as a few pair steps each suffice.
 
     Parameters
@@ -265,6 +251,8 @@ def minimize_batch(parts: RiskBatch, solver: Solver) -> SolutionBatch | None:
         The problems.
     solver : Solver
         How each would be minimized.
+    other : bool, default=False
+        Whether another solver is better where pair steps are many, so that few are tried.
 
     Returns
     -------
@@ -278,9 +266,11 @@ def minimize_batch(parts: RiskBatch, solver: Solver) -> SolutionBatch | None:
         return None
     if n_points**2 * 8 > MATRIX_BYTES_PART * granted:
         return None
-    if len(parts.sizes) == 1 and not gram.in_memory and _better_by_rows(gram):
-        return None
-    limits = _limits(parts, solver)
+    if len(parts.sizes) == 1 and not gram.in_memory:
+        if n_points > THRESHOLDS.max_whole_rows:
+            return None  # rows that are needed take less time than all
+        other = other or _better_by_rows(gram)
+    limits = _limits(parts, solver, other)
     if limits is None or time_left() <= 0:
         return None
     begin = time.perf_counter()
@@ -289,7 +279,7 @@ def minimize_batch(parts: RiskBatch, solver: Solver) -> SolutionBatch | None:
         return None  # told where it is solved alone
     K = K if K.flags.writeable else K.copy()  # for the compiled loop another type
     found = SolutionBatch(parts, pack(parts.terms), limits.reason)
-    tol, todo = np.full(len(parts.sizes), solver.tol), limits.taken.nonzero()[0]
+    tol, todo = np.full(len(parts.sizes), solver.tol), np.arange(len(parts.sizes))
     for _ in range(MAX_TIGHTENINGS + 1):
         for some in _chunks(todo, parts.sizes):
             if time_left() <= 0:
@@ -299,7 +289,7 @@ def minimize_batch(parts: RiskBatch, solver: Solver) -> SolutionBatch | None:
         loose = found.measure(tol)
         found.certified += time.perf_counter() - measured
         # A lower tolerance, where the one asked for leaves a gap that says little.
-        todo = (loose & limits.taken & (found.n_iter < limits.most)).nonzero()[0]
+        todo = (loose & (found.n_iter < limits.most)).nonzero()[0]
         if not len(todo):
             break
         for k in todo.tolist():
@@ -308,7 +298,6 @@ def minimize_batch(parts: RiskBatch, solver: Solver) -> SolutionBatch | None:
             line = Progress(int(found.n_iter[k]), objective, gap, violation, elapsed)
             found.histories[k] = (*found.histories.get(k, ()), line)
         tol[todo] *= sharper(found.values[todo, OBJECTIVE], found.values[todo, GAP])
-    found.met &= limits.taken
     found.seconds = time.perf_counter() - begin
     return found if found.met.any() else None
 
@@ -316,30 +305,30 @@ def minimize_batch(parts: RiskBatch, solver: Solver) -> SolutionBatch | None:
 def _better_by_rows(gram: Gram) -> bool:
     """Answer whether decomposition is quicker, which computes rows that it needs in float32.
 
-    It is where there are many rows. Kernels that depend on distances need few steps, and a whole
-    matrix is computed in a few milliseconds; linear and polynomial ones, whose diagonal tells them
-    apart, need many, which cost half as much in float32.
+    It is where there are many rows, and where many steps are needed, which cost half as much in
+    float32: by linear and polynomial kernels, whose diagonal tells them from those that depend on
+    distances.
     """
-    n = gram.shape[0]
-    return n > MAX_FLOAT64_ROWS and (n > MAX_SINGLE_ROWS or bool(np.ptp(gram.diag()) > 0))
+    return gram.shape[0] > THRESHOLDS.max_float64_rows and bool(np.ptp(gram.diag()) > 0)
 
 
-def _limits(parts: RiskBatch, solver: Solver) -> _Limits | None:
-    """Return how far pair steps may go on each problem; None if the solver takes none of them."""
-    sizes, taken, reason = parts.sizes, np.ones(len(parts.sizes), dtype=bool), "asked for"
+def _limits(parts: RiskBatch, solver: Solver, other: bool) -> _Limits | None:
+    """Return how far pair steps may go; None if the solver does not take them.
+
+    ``other`` says that another way is at hand, which is better if they are many.
+    """
+    reason, most = "asked for", MAX_STEPS
     if isinstance(solver, Auto):
         if parts.loss.smooth:
             return None
-        if (
-            parts.largest > THRESHOLDS.max_pair_rows
-            and (stiff := parts.stiff(THRESHOLDS.stiff_weight)) is not None
-        ):
-            taken = ~((sizes > THRESHOLDS.max_pair_rows) & (sizes <= solver.max_stiff) & stiff)
         reason = decomposition("{n}", solver.cache_bytes)
     elif not isinstance(solver, SMO):
         return None
-    most = MAX_STEPS if solver.max_iter < 0 else min(MAX_STEPS, solver.max_iter)
-    return _Limits(taken, most, reason) if taken.any() else None
+    if other:
+        n = parts.largest
+        cost = THRESHOLDS.step_rows + n * max(1.0, n / THRESHOLDS.cached_rows)
+        most = min(most, int(THRESHOLDS.trial_work / cost))
+    return _Limits(most if solver.max_iter < 0 else min(most, solver.max_iter), reason)
 
 
 def _chunks(todo: NDArray[np.intp], sizes: NDArray[np.intp]) -> list[NDArray[np.intp]]:
@@ -438,13 +427,12 @@ def minimize_small(risks: Sequence[RegularizedRisk], solver: Solver) -> list[Sol
     (array([ 1., -1.]), array([0.]), 0.0)
     """
     none: list[Solution | None] = [None] * len(risks)
-    if len(risks) == 1 and isinstance(solver, Auto) and by_factor(risks[0], solver) is not None:
-        return none
     laid = _laid(risks)
     if laid is None:
         return none
     parts, order = laid
-    found = minimize_batch(parts, solver)
+    other = len(risks) == 1 and isinstance(solver, Auto) and by_factor(risks[0], solver) is not None
+    found = minimize_batch(parts, solver, other)
     if found is None:
         return none
     solutions = [found[k] if found.met[k] else None for k in range(len(risks))]
