@@ -41,10 +41,10 @@ class Thresholds:
     stiff_steps_per_row: int = 100
     # The whole matrix is computed up to so many rows where one problem is solved, and pair steps
     # are tried over it before a factor or rows in float32 take over: samples times steps of some
-    # 10 ms, half of what the interior point over columns takes. A step costs as much as so many
+    # 15 ms, no more than the interior point over columns takes. A step costs as much as so many
     # samples besides; rows of more samples than these are no longer in the processor's cache.
     max_whole_rows: int = 1024
-    trial_work: float = 1.5e7
+    trial_work: float = 2.5e7
     step_rows: int = 260
     cached_rows: int = 400
     # Pair steps over so few samples are mostly over before a factorization has begun.
