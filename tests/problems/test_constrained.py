@@ -22,6 +22,7 @@ from mercer.losses import (
     Squared,
     SquaredHinge,
 )
+from mercer.problems import constrained
 from mercer.problems.constrained import Between, ConstrainedRisk, SampleLosses, chebychev
 from mercer.regularizers import (
     At,
@@ -273,3 +274,23 @@ def test_a_sample_that_has_the_shape_needs_no_factorization(sample, monkeypatch)
     np.testing.assert_allclose(found.solution.a[:n], expected, atol=1e-9)
     solved(sample, Squared(), [Increasing(0)])
     assert steps
+
+
+def test_kernel_values_that_are_kept_change_no_functional(sample, monkeypatch):
+    problem, found = solved(sample, Squared(), [Increasing()])
+    a, b = found.solution.a, found.solution.b
+    other = compile_rows([Increasing()], Domain(sample[0] + 0.01, grid=15))
+    for _ in range(2):
+        # By the rows themselves: differences of the function at their points.
+        alpha, beta = problem.expansion(a)
+        Z = problem.rows.Z
+        f = KERNEL(Z, problem.X) @ alpha + KERNEL(Z, problem.taken.Z) @ beta + b[0]
+        expected = problem.rows.G @ f
+        size = np.max(np.abs(expected)) + np.sum(np.abs(alpha)) + np.sum(np.abs(beta))
+        for most in (constrained.KEPT_BYTES, 0):
+            monkeypatch.setattr(constrained, "KEPT_BYTES", most)
+            eps = np.finfo(float).eps
+            np.testing.assert_allclose(problem.values(a, b), expected, atol=100 * eps * size)
+            monkeypatch.undo()
+        problem.values(a, b)  # kept again, before there are more rows
+        problem.append(other)

@@ -43,6 +43,8 @@ __all__ = ["Between", "ConstrainedRisk", "SampleLosses", "chebychev"]
 
 # Bytes of kernel values between new points and the sample that are held at once.
 BLOCK_BYTES = 2**26
+# Bytes of kernel values between the points of all rows and the sample that are kept between rounds.
+KEPT_BYTES = 2**28
 
 
 @dataclass(eq=False)
@@ -189,6 +191,7 @@ class ConstrainedRisk:
         self._V, self._GB = np.empty((n, 0)), np.empty((0, columns(X[:1]).shape[1]))
         self._AV, self._bV = np.empty((len(said.y), 0)), np.empty((said.B.shape[1], 0))
         self._F = np.empty((0, 0))
+        self._kept: list[Array] | None = None
 
     # Functionals ----------------------------------------------------------------------------------
 
@@ -245,6 +248,20 @@ class ConstrainedRisk:
     def append(self, rows: Rows) -> None:
         """Know more: further rows, which take part when they are added."""
         self.rows = join_rows([self.rows, rows])
+        if self._kept is not None:
+            self._kept.append(self.kernel(rows.Z, self.X))
+
+    def _sample_values(self, alpha: Array) -> Array | None:
+        """Return the part of the sample at the points of all rows; None if that is too much memory.
+
+        Every round asks for it: kernel values are kept, which took half of the time of a fit.
+        """
+        if self.features is not None or 8 * len(self.rows.Z) * len(self.X) > KEPT_BYTES:
+            self._kept = None
+            return None
+        if self._kept is None:
+            self._kept = [self.kernel(self.rows.Z, self.X)]
+        return np.concatenate([block @ alpha for block in self._kept])
 
     @cached_property
     def taken(self) -> Rows:
@@ -348,12 +365,16 @@ class ConstrainedRisk:
                 self.K.G.T @ alpha
                 + self._F.reshape(-1, self.K.G.shape[1]).T @ a[len(self.said.y) :]
             )
+        known = self._sample_values(alpha) if rows is self.rows else None
         for some in row_slices(len(Z), 8 * (len(self.X) + len(beta) + 1), BLOCK_BYTES):
             if self.features is not None:
                 f[some] = self.features(Z[some]) @ w
                 continue
-            support = np.flatnonzero(alpha)
-            f[some] = self.kernel(Z[some], self.X[support]) @ alpha[support]
+            if known is None:
+                support = np.flatnonzero(alpha)
+                f[some] = self.kernel(Z[some], self.X[support]) @ alpha[support]
+            else:
+                f[some] = known[some]
             if len(beta):
                 f[some] += self.kernel(Z[some], self.taken.Z) @ beta
         if q:
