@@ -20,7 +20,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 .PHONY: test-versions test-sklearn test-python structure test-all nightly test-night fuzz-short wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
-	bench-small bench-small-short bench-max-time bench-promptness \
+	bench-small bench-small-short bench-kernels bench-max-time bench-promptness \
 	bench-linear bench-linear-short \
 	bench-ls bench-ls-short bench-exact-large bench-exact-large-short \
 	bench-local bench-local-short bench-hour bench-hour-short site-check \
@@ -162,6 +162,9 @@ bench-small: $(READY)  ## fits of 50 to 3,000 rows and one-row predictions besid
 
 bench-small-short: $(READY)  ## half a minute: are small fits as fast as scikit-learn's
 	$(ONE_THREAD) $(BIN)/python benchmarks/svm/small.py short
+
+bench-kernels: $(READY)  ## five machines, four kernels, 100 to 10,000 rows beside scikit-learn, resumable, ten minutes, and the page
+	$(ONE_THREAD) $(BIN)/python benchmarks/svm/kernels.py full
 
 bench-linear: $(READY)  ## linear kernels beside LIBSVM and LIBLINEAR at equal objective, a minute or two, and the page
 	$(ONE_THREAD) $(BIN)/python benchmarks/svm/linear.py full
