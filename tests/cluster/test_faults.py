@@ -134,6 +134,9 @@ class Silent:
     def scheduler_info(self, n_workers):
         return {"workers": {"a": {"last_seen": 1.0}, "b": {"last_seen": time.time()}}}
 
+    def run(self, function, given_up, workers, on_error):
+        assert (given_up, workers) == (["a"], ["b"])
+
     def run_on_scheduler(self, function, workers):
         self.given_up.append((time.monotonic(), workers))
 
@@ -148,7 +151,7 @@ def test_silent_workers_are_restarted_ever_more_rarely(monkeypatch):
     source = Cluster({}, [], 1, client=client, patience=0.1)
     begun = time.monotonic()
     for _ in range(10_000):
-        source._look()
+        source.watch.look()
         if len(client.given_up) == 4:
             break
     assert [workers for _, workers in client.given_up] == [["a"]] * 4
@@ -165,7 +168,7 @@ def test_a_cluster_without_workers_ends_the_fit_with_a_sentence():
 
     def wait():
         while time.monotonic() - start < 60:
-            source._look()
+            source.watch.look()
             time.sleep(0.001)
 
     with pytest.raises(RuntimeError, match=r"no workers for .*checkpoint goes on where it was"):
@@ -178,7 +181,8 @@ def commands(tmp_path):
     dask = [sys.executable, "-m", "dask"]
     where = ["--scheduler-file", str(tmp_path / "scheduler.json")]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    here = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(here)}
     calls = [
         ["scheduler", *where, "--port", "0", "--dashboard-address", ":0", "--host", "127.0.0.1"],
         *[["worker", *where, "--no-nanny", "--no-dashboard", "--nthreads", "1"]] * 2,
@@ -235,3 +239,59 @@ def test_sums_here_and_there_agree(undisturbed):
     here = Arrays(X, X.sum(axis=1)).total(slow_products, SHARED, (0.0, "", STATE))
     # 960 terms of size one, summed in another order.
     np.testing.assert_allclose(here["X"], undisturbed["X"], rtol=0, atol=960 * 100 * 2**-52)
+
+
+def test_rows_are_divided_anew_when_workers_come_and_go(one):
+    source = source_of(one, patience=8.0)
+    expected = passed(source, seconds=0.0)
+    assert len(source.holding.groups) == 1
+    for workers in (3, 2):
+        one.cluster.scale(workers)
+        deadline = time.monotonic() + 100
+        while len(source.holding.groups) != workers:
+            assert time.monotonic() < deadline
+            assert_same_bits(passed(source), expected)
+        # Nobody has more than its share, and every partition is somewhere once.
+        held = list(source.holding.groups.values())
+        assert sorted(itertools.chain(*held)) == list(range(12))
+        assert max(map(len, held)) == 12 // workers
+        assert_same_bits(passed(source), expected)
+        where = one.who_has(source.holding.shards)
+        assert {places[0] for places in where.values()} == set(source.holding.groups)
+
+
+def test_a_worker_that_lost_its_shard_is_made_up_for(harmed, undisturbed, monkeypatch):
+    """What a worker does not have, or does not answer, is done by tasks."""
+    harmed.wait_for_workers(2)
+    source = source_of(harmed)
+    passed(source)
+    who_has = Client.who_has
+    asked = []
+
+    def swapped(self, futures=None, **how):
+        found = who_has(self, futures, **how)
+        addresses = [places[0] for places in found.values()]
+        asked.append(addresses)
+        return dict(zip(found, [(a,) for a in addresses[1:] + addresses[:1]], strict=True))
+
+    monkeypatch.setattr(Client, "who_has", swapped)
+    assert_same_bits(passed(source), undisturbed)
+    assert len(set(asked[-1])) == 2
+
+
+def test_two_workers_get_half_of_the_partitions_each(harmed, undisturbed):
+    harmed.wait_for_workers(2)
+    source = source_of(harmed)
+    passed(source)
+    assert [len(numbers) for numbers in source.holding.groups.values()] == [6, 6]
+    before = harmed.run_on_scheduler(results_of_passes)
+    for _ in range(5):
+        assert_same_bits(passed(source), undisturbed)
+    assert harmed.run_on_scheduler(results_of_passes) - before == 5
+
+
+def results_of_passes(dask_scheduler):
+    """Return how many tasks of passes have ended, however they are called."""
+    names = ("mercer-pass", "mercer-part", "mercer-sum", "mercer-order")
+    prefixes = dask_scheduler.task_prefixes.items()
+    return sum(p.state_counts["memory"] for name, p in prefixes if name.startswith(names))

@@ -6,6 +6,7 @@ from mercer.data.categories import Categories, categories
 from mercer.data.files import open
 from mercer.data.moments import Moments, moments
 from mercer.data.opening import as_source
+from mercer.data.parts import Parts, map_blocks
 from mercer.data.predicting import predict
 from mercer.data.quantiles import Sketch, Sketches, quantiles, sketches
 from mercer.data.sampling import draw
@@ -16,12 +17,14 @@ __all__ = [
     "Categories",
     "DataError",
     "Moments",
+    "Parts",
     "Sketch",
     "Sketches",
     "Source",
     "as_source",
     "categories",
     "draw",
+    "map_blocks",
     "moments",
     "open",
     "predict",

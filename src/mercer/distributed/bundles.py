@@ -1,7 +1,8 @@
 """Rows sorted to groups on the workers of a cluster, and work on groups where their rows are.
 
-Every partition is cut into bundles of neighbouring groups, and every bundle gathers its pieces from
-all partitions. Bundles are few, since each has a piece of every partition, and a piece is a task.
+Every shard, all that a worker holds, is cut into bundles of neighbouring groups, and every bundle
+gathers its pieces from all shards. Bundles are few, since each has a piece of every shard, and a
+piece is a task: so they are as large as the memory of a worker permits.
 Work on some groups of a bundle is one task, whose result goes to the client as soon as it is there.
 So a worker that dies takes with it the tasks it worked on and the bundles it had gathered, which
 the scheduler has made again, and nothing that was done.
@@ -17,12 +18,14 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from distributed import Future
+from distributed import Client, Future
 from numpy.typing import NDArray
 
 from mercer._threads import small_algebra
 from mercer.data.spill import GroupWork, Sort
-from mercer.distributed.partitions import Graph, Key, Parcel, PartitionRows
+from mercer.distributed.holding import submit
+from mercer.distributed.partitions import Graph, Key, Parcel
+from mercer.distributed.shards import Shard
 
 __all__ = ["Bundles", "bounds_of", "tasks_of"]
 
@@ -34,7 +37,7 @@ Pieces = dict[int, list[NDArray[np.float64]]]
 class Division:
     """How groups of rows are divided into bundles, and work on them into tasks.
 
-    Every partition has a piece for every bundle. Few pieces cost the scheduler nothing worth
+    Every shard has a piece for every bundle. Few pieces cost the scheduler nothing worth
     mentioning; with few bundles, workers have no rows of their own and a bundle may not fit the
     memory. With many tasks all threads end together, and a worker that dies takes little with it.
     """
@@ -42,7 +45,8 @@ class Division:
     cheap_pieces: int = 512
     bundles_per_worker: int = 4
     max_pieces: int = 2**14
-    max_bundle_bytes: float = 2**28
+    max_bundle_bytes: float = 2**28  # where the memory of workers is not known
+    max_memory_share: float = 0.125  # of a worker, for a bundle: it is there twice as it is joined
     min_tasks: int = 64
     tasks_per_thread: int = 8
 
@@ -50,25 +54,31 @@ class Division:
 DIVISION = Division()
 
 
-def bounds_of(groups: int, partitions: int, nbytes: float, workers: int = 1) -> list[int]:
+def bounds_of(
+    groups: int, shards: int, nbytes: float, workers: int = 1, memory: float = 0.0
+) -> list[int]:
     """Return the first group of every bundle, and the number of groups.
 
     Parameters
     ----------
-    groups, partitions : int
+    groups, shards : int
     nbytes : float
         Size of all rows.
     workers : int, default=1
+    memory : float, default=0.0
+        Bytes that a worker has; 0 if that is not known.
 
     Examples
     --------
     >>> bounds_of(5, 4, 1e3), bounds_of(10_000, 1024, 1e6)
     ([0, 1, 2, 3, 4, 5], [0, 2500, 5000, 7500, 10000])
+    >>> len(bounds_of(10**6, 100, 1e12, 100)), len(bounds_of(10**6, 100, 1e12, 100, 64e9))
+    (3726, 164)
     """
-    parts = max(partitions, 1)
+    parts = max(shards, 1)
     shared = min(DIVISION.bundles_per_worker * workers, DIVISION.max_pieces // parts)
-    large = int(nbytes // DIVISION.max_bundle_bytes)
-    bundles = min(groups, max(1, DIVISION.cheap_pieces // parts, shared, large))
+    most = DIVISION.max_memory_share * memory if memory else DIVISION.max_bundle_bytes
+    bundles = min(groups, max(1, DIVISION.cheap_pieces // parts, shared, int(nbytes // most)))
     return [j * groups // bundles for j in range(bundles + 1)]
 
 
@@ -88,19 +98,18 @@ def tasks_of(groups: int, threads: int) -> int:
     return min(groups, max(DIVISION.min_tasks, enough))
 
 
-def split(
-    held: PartitionRows, sort: Parcel, bounds: list[int], rows: int, number: int, start: int
-) -> list[Tables]:
-    """Return the rows of a partition by bundles and groups."""
+def split(shard: Shard, sort: Parcel, bounds: list[int], rows: int) -> list[Tables]:
+    """Return the rows of a shard by bundles and groups."""
     found: list[Pieces] = [{} for _ in bounds[1:]]
-    try:
-        for block in () if held.source is None else held.source.blocks(rows):
-            for group, table in sort.value(block._replace(start=block.start + start)):
-                bundle = found[bisect_right(bounds, group) - 1]
-                bundle.setdefault(group, []).append(table)
-    except Exception as error:
-        error.add_note(f"in partition {number}")
-        raise
+    for part in shard.parts:
+        try:
+            for block in () if part.source is None else part.source.blocks(rows):
+                for group, table in sort.value(block._replace(start=block.start + part.start)):
+                    bundle = found[bisect_right(bounds, group) - 1]
+                    bundle.setdefault(group, []).append(table)
+        except Exception as error:
+            error.add_note(f"in partition {part.number}")
+            raise
     return [_joined(bundle) for bundle in found]
 
 
@@ -136,10 +145,8 @@ class Bundles:
     ----------
     graph : dict
         Tasks that read the partitions.
-    inputs : list
-        What of them, or of what is held, gives each partition.
-    starts : list of int
-        Number of the first row of each partition.
+    shards : list
+        What of them, or of what is held, gives each shard.
     sort : callable
         As in :meth:`mercer.data.Source.sorted`.
     bounds : list of int
@@ -148,37 +155,37 @@ class Bundles:
         Largest number of rows in a block.
     threads : int
         Threads of all workers.
-    submit, wait : callable
-        From a graph and keys to futures; and from futures to results as they are there.
+    client : distributed.Client
+    wait : callable
+        From futures to results as they are there.
     """
 
     def __init__(
         self,
         graph: Graph,
-        inputs: list[Key],
-        starts: list[int],
+        shards: list[Key],
         sort: Sort,
         bounds: list[int],
         rows: int,
         threads: int,
-        submit: Callable[[Graph, list[Key]], list[Future]],
+        client: Client,
         wait: Callable[[list[Future]], Iterator[Any]],
     ) -> None:
-        self.bounds, self.threads, self.submit, self.wait = bounds, threads, submit, wait
+        self.bounds, self.threads, self.client, self.wait = bounds, threads, client, wait
         name, graph = uuid4().hex, dict(graph)
         order = f"mercer-sort-{name}"
         graph[order] = Parcel.of(sort)
         pieces: list[list[Key]] = [[] for _ in bounds[1:]]
-        for i, (one, start) in enumerate(zip(inputs, starts, strict=True)):
+        for i, one in enumerate(shards):
             whole = (f"mercer-split-{name}", i)
-            graph[whole] = (split, one, order, bounds, rows, i, start)
+            graph[whole] = (split, one, order, bounds, rows)
             for j, parts in enumerate(pieces):
                 key = (f"mercer-piece-{name}", i, j)
                 graph[key] = (getitem, whole, j)
                 parts.append(key)
         keys = [(f"mercer-bundle-{name}", j) for j in range(len(pieces))]
         graph.update((key, (gathered, parts)) for key, parts in zip(keys, pieces, strict=True))
-        self.futures = dict(enumerate(submit(graph, keys)))
+        self.futures = dict(enumerate(submit(client, graph, keys)))
 
     def map(
         self,
@@ -201,7 +208,7 @@ class Bundles:
                 key = (f"mercer-groups-{name}", j, i)
                 some = Parcel.of(dict(own[i : i + size]))
                 graph[key] = (on_bundle, self.futures[j], order, some)
-        futures = self.submit(graph, [key for key in graph if key != order])
+        futures = submit(self.client, graph, [key for key in graph if key != order])
         if last:
             # Tasks keep their rows until they are done.
             for j in by_bundle:

@@ -1,135 +1,49 @@
 """Sums over partitions on a Dask cluster: where the work of a pass is done.
 
-One task a partition, added up in a tree whose shape depends on the number of partitions only. So a
-sum has the same bits whoever computed its parts, also after workers died and their parts were
-computed again. Nothing is pinned to a worker, and all that workers hold is the result of a task, so
-the scheduler can have whatever was lost made again.
+Every worker holds a shard of neighbouring partitions. A pass is one task of the scheduler, whose
+worker asks the others for their sums by a tree of calls (:mod:`mercer.distributed.reduction`); rows
+that are not held take a task a partition. Sums are added in an order that depends on the number of
+partitions only, so they have the same bits whoever computed their parts, also after workers died
+and their parts were computed again. Nothing is tied to a worker, and all that workers hold is the
+result of a task, so the scheduler can have whatever was lost made again.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial, reduce
-from hashlib import sha256
-from itertools import accumulate, islice
-from operator import add
-from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
-import dask
-from distributed import CancelledError, Client, Future, KilledWorker, get_worker
+from distributed import Client, Future
 
 from mercer.data.base import Block, Work
+from mercer.data.partial_sums import PartialSums
 from mercer.data.spill import Groups, Sort
 from mercer.distributed.bundles import Bundles, bounds_of
+from mercer.distributed.holding import Holding, same, starts_of, submit, token_of
 from mercer.distributed.partitions import Graph, Key, Parcel, PartitionRows, Partitions
+from mercer.distributed.reduction import (
+    Answer,
+    Member,
+    Order,
+    add_answers,
+    answer_alone,
+    answer_as_root,
+)
+from mercer.distributed.shards import counts, make_shard, nth_block, pick
+from mercer.distributed.watch import Watch
 
 __all__ = ["Cluster"]
 
-SUMMANDS_PER_TASK = 8
-"""Summands that one task adds: few enough to be in memory, enough for few levels."""
+ANSWERS_PER_TASK = 8
+"""Answers that one task adds: few enough to be in memory, enough for few levels."""
 
 MAX_TRAVELLING_BYTES = 2**16
 """Bytes up to which what is shared travels with every pass; beyond, it stays with the rows."""
 
-RESTART_SECONDS = 30.0
-"""Seconds in which a nanny ends a frozen process and starts another, before both are given up."""
-
 MAX_EMBEDDED_BYTES = 2**20
 """Bytes up to which what changes travels with every task of a pass, which saves a round trip."""
-
-SILENT_LOOKS = 4
-"""Times in a row that a worker has given no sign of life before it is restarted."""
-
-ALONE_PATIENCES = 10.0
-"""Multiples of the patience after which a pass without any worker is given up."""
-
-MAX_BOUND_OBJECTS = 4
-"""Shared objects that stay with the rows at the same time."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """What a pass asks of every partition."""
-
-    work: Work
-    shared: Any
-    state: Any
-    rows: int
-    n_jobs: int
-
-
-def placed(work: Work, start: int, block: Block, shared: Any, state: Any) -> Any:
-    """Return work on a block that knows its place in the whole."""
-    return work(block._replace(start=block.start + start), shared, state)
-
-
-def same(value: Any) -> Any:
-    """Return a value: a task whose result can be made again."""
-    return value
-
-
-def bind(held: PartitionRows, shared: Parcel) -> PartitionRows:
-    """Return a partition together with what all passes share."""
-    return replace(held, shared=shared)
-
-
-def nth_block(held: PartitionRows, rows: int, k: int) -> Block:
-    """Return one block of a partition."""
-    assert held.source is not None
-    return next(islice(held.source.blocks(rows), k, None))
-
-
-def counted(held: PartitionRows) -> int:
-    """Return the number of rows of a partition."""
-    return held.n
-
-
-def worked(
-    held: PartitionRows, shared: Parcel | None, order: Parcel, number: int, start: int
-) -> Any:
-    """Return the sum over a partition, None if it is empty."""
-    if held.source is None:
-        return None
-    asked: Order = order.value
-    parcel = shared or held.shared
-    common = asked.shared if parcel is None else parcel.value
-    n_jobs = min(asked.n_jobs, int(get_worker().state.nthreads))
-    try:
-        return held.source.total(
-            partial(placed, asked.work, start), common, asked.state, rows=asked.rows, n_jobs=n_jobs
-        )
-    except Exception as error:
-        error.add_note(f"in partition {number}")
-        raise
-
-
-def added(parts: list[Any]) -> Any:
-    """Return the sum of what is there, in order."""
-    present = [part for part in parts if part is not None]
-    return reduce(add, present) if present else None
-
-
-async def give_up(workers: list[str], dask_scheduler: Any) -> None:
-    """Have workers restarted by their nannies, or dropped if they have none: run by the scheduler.
-
-    Parameters
-    ----------
-    workers : list of str
-        Addresses.
-    dask_scheduler : distributed.Scheduler
-    """
-    await dask_scheduler.restart_workers(
-        workers,
-        timeout=RESTART_SECONDS,
-        wait_for_workers=False,
-        on_error="return",
-        stimulus_id=f"mercer-silent-{time.time()}",
-    )
 
 
 class Cluster(Partitions):
@@ -153,8 +67,8 @@ class Cluster(Partitions):
 
     Notes
     -----
-    A pass ships the state once to every worker, one summand a partition up the tree, and one to the
-    client. What is shared goes once to every worker and stays there, beside the rows.
+    A pass ships the state down a tree of workers, and sums up the same tree: a few nodes for every
+    worker. What is shared goes once to every worker and stays there, beside the rows.
     """
 
     here = False
@@ -171,35 +85,37 @@ class Cluster(Partitions):
         super().__init__(*args, **kwargs)
         if client.asynchronous:
             raise ValueError("a fit waits for its sums; give it a Client(asynchronous=False)")
-        self.client, self.hold, self.load, self.patience = client, hold, load, patience
-        self._rows: list[Future] | None = None
-        self._bound: dict[str, list[Future]] = {}
-        self._last: tuple[Any, Parcel] | None = None
-        self._seen: dict[str, float] = {}
-        self._silent: dict[str, int] = {}
-        self._factor = 1.0
-        self._alone: float | None = None
-        self._checked = time.monotonic()
-        self._threads = 0
+        self.client, self.hold, self.load = client, hold, load
+        self.watch = Watch(client, patience)
+        self._holding: Holding | None = None
+        self._sent: dict[str, Future] = {}
+        self._last: tuple[Any, Parcel, str] | None = None
+
+    @property
+    def holding(self) -> Holding:
+        """What workers hold, from the first pass on."""
+        if self._holding is None:
+            self._holding = Holding(self.watch, self.graph, self.keys, self.sizes, self.load)
+            self.sizes = self._holding.sizes
+        return self._holding
 
     def partition(self, i: int) -> PartitionRows:
-        if self._rows is not None:
-            held: PartitionRows = self._result([self._rows[i]])
-        else:
+        if self._holding is None:
             key = f"mercer-rows-{self.name}-{i}"
-            held = self.client.get({**self.graph, key: self.task(i)}, key)
+            held: PartitionRows = self.client.get({**self.graph, key: self.task(i)}, key)
+        else:
+            held = self.watch.result([self.client.submit(pick, self.holding[i], i, pure=False)])
         return held
 
     def blocks(self, rows: int) -> Iterator[Block]:
         if not (self.hold and self.load):
             yield from super().blocks(rows)
             return
-        _, inputs = self._partitions()
-        starts, sizes = self._starts(), self.sizes or []
-        for one, start, n in zip(inputs, starts, sizes, strict=True):
+        sizes = self.holding.sizes
+        for i, (start, n) in enumerate(zip(starts_of(sizes), sizes, strict=True)):
             for k in range(-(-n // rows)):
-                wanted = self.client.submit(nth_block, one, rows, k, pure=False)
-                block: Block = self._result([wanted])
+                wanted = self.client.submit(nth_block, self.holding[i], i, rows, k, pure=False)
+                block: Block = self.watch.result([wanted])
                 yield block._replace(start=start + block.start)
 
     def total(
@@ -215,29 +131,83 @@ class Cluster(Partitions):
         """Return the sum of ``work(block, shared, state)`` over all blocks, from the cluster.
 
         The parameters are those of :meth:`mercer.data.Source.total`; `n_jobs` is the number of
-        threads on one partition, by default one unless there are fewer partitions than threads.
+        threads of a worker that work on its rows, by default all of them. Rows that are held are
+        told to `report` when the pass ends, others as they are done.
         """
-        graph, inputs = self._partitions()
-        starts, sizes = self._starts(), self.sizes
-        assert sizes is not None
-        large: Future | None = None
-        if shared is not None:
-            shared, large, inputs = self._share(shared, inputs)
-        name = f"mercer-pass-{uuid4().hex}"
-        order = Order(work, shared, state, rows, n_jobs or self._jobs())
-        sent: Any = Parcel.of(order)
-        if len(sent.data) * len(inputs) > MAX_EMBEDDED_BYTES:
-            # Too much to go with every task: a task of its own, whose result workers pass on.
-            graph[name], sent = (same, sent), name
-        parts = [(f"mercer-part-{name[12:]}", i) for i in range(len(inputs))]
-        for i, key in enumerate(parts):
-            graph[key] = (worked, inputs[i], large, sent, i, starts[i])
-        root = _tree(graph, parts, f"mercer-sum-{name[12:]}")
-        futures = self._submit(graph, parts if root in parts else [*parts, root])
-        result = self._result(futures, sizes, report)
-        if result is None:
+        parcel, token = self._packed(shared)
+        if parcel is not None:
+            shared = None
+        order = Parcel.of(Order(work, shared, state, rows, n_jobs, len(self.keys)))
+        if self.hold:
+            shards = list(self.holding.update())
+            if parcel is not None:
+                shards = list(self.holding.with_shared(token, parcel))
+            answer = self._by_tree(shards, order)
+            for n in self.holding.sizes if report is not None else ():
+                report(n)  # type: ignore[misc]
+        else:
+            graph, keys = self._unheld()
+            large = None if parcel is None else self._send(token, parcel)
+            answer = self._by_tasks(graph, keys, order, large, report)
+        total = answer.sums.total
+        if total is None:
             raise ValueError("the source has no rows")
-        return result
+        return total
+
+    def _by_tree(self, shards: list[Future], order: Parcel) -> Answer:
+        """Return the sums over shards by calls from worker to worker, and by tasks where they fail.
+
+        The scheduler is asked where shards lie, and has one task.
+        """
+        self.watch.wait(shards)
+        # From here on a shard that is lost is made again by whoever has time.
+        self.watch.lift()
+        where = {key: some[0] for key, some in self.client.who_has(shards).items() if some}
+        held: dict[str, list[tuple[int, Key]]] = {}
+        missing = []
+        for i, shard in enumerate(shards):
+            if shard.key in where:
+                held.setdefault(where[shard.key], []).append((i, shard.key))
+            else:
+                missing.append(i)
+        answer = Answer(PartialSums(len(self.keys)), missing)
+        if held:
+            # The root is the worker of the first shard, and goes where that is.
+            first, *others = (Member(address, tuple(some)) for address, some in held.items())
+            (root, _), rest = first.shards[0], first.shards[1:]
+            members = [Member(first.address, rest)] * bool(rest) + others
+            key = f"mercer-pass-{uuid4().hex}"
+            task = (answer_as_root, shards[root], root, order, Parcel.of((first.address, members)))
+            answer += self.watch.result(submit(self.client, {key: task}, [key]))
+        if answer.errors:
+            raise min(answer.errors, key=lambda one: one[0])[1]
+        if answer.missing:
+            lost = [shards[i] for i in sorted(answer.missing)]
+            answer += self._by_tasks({}, lost, order)
+        return answer
+
+    def _by_tasks(
+        self,
+        graph: Graph,
+        shards: list[Key],
+        order: Parcel,
+        shared: Future | None = None,
+        report: Callable[[int], object] | None = None,
+    ) -> Answer:
+        """Return the sums over shards by a task for each, added up by further tasks."""
+        name = uuid4().hex
+        sent: Any = order
+        if len(order.data) * len(shards) > MAX_EMBEDDED_BYTES:
+            # Too much to go with every task: a task of its own, whose result workers pass on.
+            sent = f"mercer-order-{name}"
+            graph[sent] = (same, order)
+        parts: list[Key] = [(f"mercer-part-{name}", i) for i in range(len(shards))]
+        for key, one in zip(parts, shards, strict=True):
+            graph[key] = (answer_alone, one, sent, shared)
+        root = _tree(graph, parts, f"mercer-sum-{name}")
+        futures = submit(self.client, graph, parts if root in parts else [*parts, root])
+        answer: Answer = self.watch.result(futures, self.sizes, report)
+        return answer
 
     @contextmanager
     def sorted(
@@ -253,214 +223,62 @@ class Cluster(Partitions):
         The parameters are those of :meth:`mercer.data.Source.sorted`; where rows are kept on this
         machine has no meaning here.
         """
-        graph, inputs = self._partitions()
-        starts = self._starts()
+        graph, shards = ({}, list(self.holding.update())) if self.hold else self._unheld()
         nbytes = 8.0 * sum(self.sizes or ()) * (self.n_features + 3)
-        threads = [int(w["nthreads"]) for w in self._workers().values()]
-        bounds = bounds_of(groups, len(inputs), nbytes, len(threads))
-        bundles = Bundles(
-            graph, inputs, starts, sort, bounds, rows, sum(threads), self._submit, self._results
-        )
+        workers = self.watch.workers().values()
+        memory = min((float(w["memory_limit"] or 0) for w in workers), default=0.0)
+        bounds = bounds_of(groups, len(shards), nbytes, len(workers), memory)
+        threads = sum(int(w["nthreads"]) for w in workers)
+        client, results = self.client, self.watch.results
+        bundles = Bundles(graph, shards, sort, bounds, rows, threads, client, results)
         try:
             yield bundles
         finally:
             bundles.close()
 
-    def _submit(self, graph: Graph, keys: list[Key]) -> list[Future]:
-        # Centres of some megabytes belong into the graph: from there they can be sent again.
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "4 GiB"}):
-            futures: list[Future] = self.client.get(graph, keys, sync=False)
-        return futures
+    def _unheld(self) -> tuple[Graph, list[Key]]:
+        """Return tasks that read the partitions, each a shard: no worker has more in memory."""
 
-    def _partitions(self) -> tuple[Graph, list[Key]]:
-        """Return tasks and what of them, or of what is held, gives the partitions."""
-        if self._rows is None:
-            keys = [f"mercer-rows-{self.name}-{i}" for i in range(len(self.keys))]
-            tasks = {key: self.task(i, self.load) for i, key in enumerate(keys)}
-            if not self.hold:
-                return {**self.graph, **tasks}, keys
-            self._rows = self._submit({**self.graph, **tasks}, keys)
-        return {}, list(self._rows)
+        def tasks(starts: list[int]) -> tuple[Graph, list[Key]]:
+            name = uuid4().hex
+            keys: list[Key] = [(f"mercer-shard-{name}", i) for i in range(len(starts))]
+            places = zip(keys, self.keys, range(len(starts)), starts, strict=True)
+            made = {k: (make_shard, [list(raw)], [i], [at], self.load) for k, raw, i, at in places}
+            return {**self.graph, **made}, keys
 
-    def _starts(self) -> list[int]:
-        """Return the number of the first row of every partition."""
         if self.sizes is None:
-            graph, inputs = self._partitions()
-            keys = [(f"mercer-count-{uuid4().hex}", i) for i in range(len(inputs))]
-            graph.update((key, (counted, one)) for key, one in zip(keys, inputs, strict=True))
-            self.sizes = [self._result([future]) for future in self._submit(graph, keys)]
-        return list(accumulate(self.sizes, initial=0))[:-1]
+            graph, keys = tasks([0] * len(self.keys))
+            counted: list[Key] = [(f"mercer-count-{uuid4().hex}", i) for i in range(len(keys))]
+            graph.update((k, (counts, one)) for k, one in zip(counted, keys, strict=True))
+            found = submit(self.client, graph, counted)
+            self.sizes = [self.watch.result([future])[0] for future in found]
+        return tasks(starts_of(self.sizes))
 
-    def _share(self, shared: Any, inputs: list[Key]) -> tuple[Any, Future | None, list[Key]]:
-        """Return what is small, or what is large, or partitions that have it already."""
+    def _packed(self, shared: Any) -> tuple[Parcel | None, str]:
+        """Return what is shared, packed, with its token; None if it is small."""
+        if shared is None:
+            return None, ""
         if self._last is None or self._last[0] is not shared:
-            self._last = (shared, Parcel.of(shared))
-        parcel = self._last[1]
-        if len(parcel.data) <= MAX_TRAVELLING_BYTES:
-            return shared, None, inputs
-        token = sha256(parcel.data).hexdigest()
-        if token not in self._bound:
-            while len(self._bound) >= MAX_BOUND_OBJECTS:
-                self._bound.pop(next(iter(self._bound)))
+            parcel = Parcel.of(shared)
+            large = len(parcel.data) > MAX_TRAVELLING_BYTES
+            self._last = (shared, parcel, token_of(parcel) if large else "")
+        _, parcel, token = self._last
+        return (parcel, token) if token else (None, "")
+
+    def _send(self, token: str, parcel: Parcel) -> Future:
+        """Return what is shared as a result that tasks can ask for."""
+        if token not in self._sent:
             name = f"mercer-shared-{token}"
-            graph: Graph = {name: (same, parcel)}
-            names: list[Key] = [name]
-            if self.hold:
-                # A copy that no task waits for is dropped by the scheduler; beside rows it stays.
-                names = [(f"mercer-bound-{self.name}{token}", i) for i in range(len(inputs))]
-                graph.update((k, (bind, one, name)) for k, one in zip(names, inputs, strict=True))
-            self._bound[token] = self._submit(graph, names)
-        self._bound[token] = futures = self._bound.pop(token)
-        return (None, None, list(futures)) if self.hold else (None, futures[0], inputs)
-
-    def _jobs(self) -> int:
-        """Return the number of threads on a partition: more than one where partitions are few."""
-        if not self._threads:
-            self._threads = sum(int(w["nthreads"]) for w in self._workers().values())
-        return max(1, self._threads // max(1, len(self.keys)))
-
-    def _result(
-        self,
-        futures: list[Future],
-        sizes: list[int] | None = None,
-        report: Callable[[int], object] | None = None,
-    ) -> Any:
-        """Wait for the last one, tell of the others as they are done, look after silent workers."""
-        done: SimpleQueue[Future] = SimpleQueue()
-        restarts = self._factor
-        root = futures[-1]
-        left = {f.key: n for f, n in zip(futures, sizes or (), strict=False)}
-        for future in futures if report is not None else [root]:
-            future.add_done_callback(done.put)
-        # What was added up is of no use any more: only the queue refers to a part, until it is told
-        # of, so that workers hold few parts at a time.
-        futures.clear()
-        with explained():
-            for future in _until(root, done, self._look):
-                n = left.pop(future.key, 0)
-                if report is not None and n:
-                    report(n)
-            result = root.result()
-        if restarts == self._factor:
-            self._factor = 1.0
-        if report is not None:
-            for n in left.values():
-                report(n)
-        return result
-
-    def _results(self, futures: list[Future]) -> Iterator[Any]:
-        """Yield results as they are there, let go of them, and look after silent workers."""
-        done: SimpleQueue[Future] = SimpleQueue()
-        left = {future.key: future for future in futures}
-        futures.clear()
-        for future in left.values():
-            future.add_done_callback(done.put)
-        with explained():
-            while left:
-                self._look()
-                try:
-                    ready = [done.get(timeout=1.0)]
-                except Empty:
-                    ready = [future for future in left.values() if future.done()]
-                for future in ready:
-                    if left.pop(future.key, None) is not None:
-                        yield future.result()
-
-    def _workers(self) -> dict[str, Any]:
-        """Return what the scheduler knows of its workers, by their addresses."""
-        return dict(self.client.scheduler_info(n_workers=-1)["workers"])
-
-    def _look(self) -> None:
-        """See to it that there are workers: bring back lost ones, restart silent ones.
-
-        Looks four times in the time of one's patience: a worker is silent if none of them finds a
-        sign of life.
-        """
-        now = time.monotonic()
-        if now - self._checked < self.patience * self._factor / SILENT_LOOKS:
-            return
-        refill(self.client.cluster)
-        workers = self._workers()
-        self._alone = None if workers else self._alone or now
-        if self._alone is not None and now - self._alone > ALONE_PATIENCES * self.patience:
-            raise RuntimeError(
-                f"the cluster has had no workers for {now - self._alone:.0f} s, so the pass cannot "
-                "end. Start workers and fit again; a fit with a checkpoint goes on where it was"
-            )
-        seen = {address: float(worker["last_seen"]) for address, worker in workers.items()}
-        self._silent = {
-            address: self._silent.get(address, 0) + 1 if self._seen.get(address) == when else 0
-            for address, when in seen.items()
-        }
-        self._seen, self._checked = seen, time.monotonic()
-        silent = [address for address, looks in self._silent.items() if looks >= SILENT_LOOKS]
-        if silent:
-            # A machine that is overloaded has workers that live and are silent: to restart them
-            # again and again would mean that no pass ever ends, so every time waits twice as long.
-            self._factor *= 2.0
-            self._silent = {}
-            self.client.run_on_scheduler(give_up, silent)
-
-
-@contextmanager
-def explained() -> Iterator[None]:
-    """Say what it means that workers died, or that data is lost."""
-    try:
-        yield
-    except KilledWorker as error:
-        error.add_note(
-            "Several workers died while they worked on this partition: most often it does not "
-            "fit into the memory of one. Make partitions smaller or workers larger."
-        )
-        raise
-    except CancelledError as error:
-        raise RuntimeError(
-            "the cluster lost data that it cannot compute again, or was shut down. Rows that "
-            "were only scattered go with their worker: build the collection from tasks."
-        ) from error
-
-
-def refill(cluster: Any) -> None:
-    """Have a cluster start again workers that it has given up for lost.
-
-    A LocalCluster closes a worker that was away for `distributed.deploy.lost-worker-timeout`, 15 s.
-    On a busy machine a nanny needs longer than that to start a process, and the cluster would go on
-    with a worker less for ever.
-
-    Parameters
-    ----------
-    cluster : distributed.deploy.Cluster or None
-        Only one that knows which workers it should have is asked.
-    """
-    wanted, there = (getattr(cluster, name, None) for name in ("worker_spec", "workers"))
-    if wanted and there is not None and len(there) < len(wanted):
-        cluster.scale(len(wanted))
-
-
-def _until(root: Future, done: SimpleQueue[Future], look: Callable[[], None]) -> Iterator[Future]:
-    """Yield futures as they are done, up to the last one; look at the start and once a second.
-
-    A pass of less than a second looks too: many short passes would go on with half their workers.
-    """
-    while True:
-        look()
-        try:
-            future = done.get(timeout=1.0)
-        except Empty:
-            if root.done():
-                return
-        else:
-            yield future
-            if future is root:
-                return
+            self._sent = {token: submit(self.client, {name: (same, parcel)}, [name])[0]}
+        return self._sent[token]
 
 
 def _tree(graph: Graph, keys: list[Key], name: str) -> Key:
     """Add tasks that sum up the results of others, and return the name of the last one."""
     level = 0
     while len(keys) > 1:
-        groups = [keys[j : j + SUMMANDS_PER_TASK] for j in range(0, len(keys), SUMMANDS_PER_TASK)]
+        groups = [keys[j : j + ANSWERS_PER_TASK] for j in range(0, len(keys), ANSWERS_PER_TASK)]
         keys = [(f"{name}-{level}", j) for j in range(len(groups))]
-        graph.update((key, (added, group)) for key, group in zip(keys, groups, strict=True))
+        graph.update((key, (add_answers, group)) for key, group in zip(keys, groups, strict=True))
         level += 1
     return keys[0]

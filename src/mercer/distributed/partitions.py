@@ -20,7 +20,17 @@ from mercer.data.base import Block
 from mercer.data.checks import Places
 from mercer.data.table import stack
 
-__all__ = ["Graph", "Key", "Parcel", "PartitionRows", "Partitions", "read", "settled"]
+__all__ = [
+    "Graph",
+    "Key",
+    "Parcel",
+    "PartitionRows",
+    "Partitions",
+    "n_rows",
+    "read",
+    "settle",
+    "settled",
+]
 
 Graph = dict[Any, Any]
 """Tasks of Dask by their keys."""
@@ -78,42 +88,44 @@ class Parcel:
         return object.__sizeof__(self) + len(self.data)
 
 
-def arrived(source: Source | None, shared: Parcel | None, nbytes: int) -> PartitionRows:
-    """Return a partition that was sent, its arrays settled."""
+def settle(source: Source | None) -> Source | None:
+    """Return rows that were sent, their arrays settled."""
     if isinstance(source, Arrays):
         source.X, source.y, source.s = (settled(v) for v in (source.X, source.y, source.s))
-    return PartitionRows(source, shared, nbytes)
+    return source
+
+
+def n_rows(source: Source | None) -> int:
+    """Return the number of rows of a partition, counted if they must be."""
+    if source is None:
+        return 0
+    if source.n_rows is not None:
+        return source.n_rows
+    return sum(block.n for block in source.blocks(65536))
+
+
+def arrived(source: Source | None, nbytes: int) -> PartitionRows:
+    """Return a partition that was sent."""
+    return PartitionRows(settle(source), nbytes)
 
 
 @dataclass(frozen=True)
 class PartitionRows:
-    """The rows of one partition where they are, maybe with what all passes share.
+    """The rows of one partition where they are.
 
     Parameters
     ----------
     source : Source or None
         None if the partition is empty.
-    shared : Parcel, optional
     nbytes : int
-        What it takes to send the rows elsewhere. What is shared is not counted: all partitions of a
-        worker refer to the same object.
+        What it takes to send the rows elsewhere.
     """
 
     source: Source | None
-    shared: Parcel | None = None
     nbytes: int = 0
 
     def __reduce__(self) -> Any:
-        return arrived, (self.source, self.shared, self.nbytes)
-
-    @property
-    def n(self) -> int:
-        """Number of rows, counted if they must be."""
-        if self.source is None:
-            return 0
-        if self.source.n_rows is not None:
-            return self.source.n_rows
-        return sum(block.n for block in self.source.blocks(65536))
+        return arrived, (self.source, self.nbytes)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
@@ -206,9 +218,9 @@ class Partitions(Source):
         """Number of rows; None before they were counted."""
         return None if self.sizes is None else sum(self.sizes)
 
-    def task(self, i: int, load: bool = False) -> tuple[Any, ...]:
+    def task(self, i: int) -> tuple[Any, ...]:
         """Return the task that reads a partition."""
-        return (read, *self.keys[i], i, load)
+        return (read, *self.keys[i], i, False)
 
     def partition(self, i: int) -> PartitionRows:
         """Return a partition, computed here and now.
