@@ -1,9 +1,10 @@
 """What a pass costs client, scheduler and network, with 1 to 8 worker processes: no speed-up.
 
 A scheduler and workers in processes of their own hold partitions of few rows; passes send m numbers
-and sum m numbers. Counted are tasks of the scheduler, bytes that all processes write to sockets, and
-processor seconds of scheduler and client. ``python passes.py measure NAME`` measures the library that is
-imported and keeps the result under a name, "before" or "after", in passes.json.
+and sum m numbers. Counted are tasks of the scheduler, bytes that all processes write to
+sockets, and processor seconds of scheduler, client and all workers. ``passes.py measure NAME``
+measures the library that is imported, a case after the other, and keeps the results under a name,
+"before" or "after", in passes.json; cases that are there already are left out.
 """
 
 import json
@@ -68,10 +69,20 @@ def state_of(dask_scheduler: Any) -> dict[str, Any]:
     }
 
 
+def seconds_so_far() -> float:
+    """Return processor seconds of this process."""
+    return time.process_time()
+
+
 def so_far(client: Client) -> dict[str, float]:
     """Return all counts of a cluster."""
+    workers = sum(client.run(seconds_so_far).values())
     sent = sum(client.run(bytes_so_far).values()) + client.run_on_scheduler(bytes_so_far)
-    return client.run_on_scheduler(state_of) | {"bytes": sent, "client": time.process_time()}
+    return client.run_on_scheduler(state_of) | {
+        "bytes": sent,
+        "client": time.process_time(),
+        "in workers": workers,
+    }
 
 
 def one_case(client: Client, partitions: int) -> dict[str, float]:
@@ -91,38 +102,38 @@ def one_case(client: Client, partitions: int) -> dict[str, float]:
         source.total(work, None, state, report=lambda n: None)
     wall, after = time.perf_counter() - start, so_far(client)
     each = {k: (after[k] - before[k] - nothing[k]) / PASSES for k in after}
-    return {"partitions": partitions, "wall": wall / PASSES} | each
+    # Workers give signs of life as time goes by, whether there is a pass or not.
+    time.sleep(wall)
+    idle = {k: (v - after[k] - nothing[k]) / PASSES for k, v in so_far(client).items()}
+    return {"partitions": partitions, "wall": wall / PASSES, "idle": idle} | each
 
 
-def measure() -> list[dict[str, float]]:
-    """Return costs of passes by workers and partitions."""
-    found = []
+def measure(name: str) -> None:
+    """Measure passes by workers and partitions, and write each case down."""
+    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    about = environment({"threads": 1}) | {"load": os.getloadavg()[0]}
+    own = kept.setdefault(name, {"about": about, "centres": CENTRES, "passes": []})
+    known = {(case["workers"], case["partitions"]) for case in own["passes"]}
     for workers in WORKERS:
-        settings = {"dashboard": False}
+        todo = [n for n in PARTITIONS if (workers, n) not in known]
+        if not todo:
+            continue
+        settings = {"memory_limit": 0, "dashboard": False}
         with (
             SubprocessCluster(
                 n_workers=workers, threads_per_worker=1, worker_class="distributed.Worker",
-                worker_kwargs={"memory_limit": 0, "dashboard": False}, scheduler_kwargs=settings,
+                worker_kwargs=settings, scheduler_kwargs={"dashboard": False},
                 dashboard_address=":0", silence_logs=50,
             ) as cluster,
             Client(cluster) as client,
         ):  # fmt: skip
             client.wait_for_workers(workers)
-            for partitions in PARTITIONS:
+            for partitions in todo:
                 case = {"workers": workers} | one_case(client, partitions)
+                own["passes"].append(case)
+                RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
                 print(json.dumps(case), flush=True)
-                found.append(case)
-    return found
-
-
-def main() -> None:
-    _, what, name = sys.argv
-    assert what == "measure"
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    about = environment({"threads": 1}) | {"load": os.getloadavg()[0]}
-    kept[name] = {"about": about, "centres": CENTRES, "passes": measure()}
-    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    measure(sys.argv[2])

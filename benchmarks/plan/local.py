@@ -12,7 +12,6 @@ from benchmarks.plan.model import SPREAD, Cluster
 from benchmarks.plan.simulate import largest
 from mercer.distributed.bundles import bounds_of, tasks_of
 
-PARTITION = 2**20  # rows of a piece of files
 EXTRA = 3  # numbers of a row beside its features: target, weight, place
 KINDS = ("compute", "stragglers", "read", "sort", "scheduler", "client")
 
@@ -62,15 +61,15 @@ def estimate_local(
     """
     machine, count = cluster.machine, cluster.count
     size = 8.0 * (d + EXTRA) * n
-    partitions = math.ceil(n / PARTITION)
     leaves = math.ceil(n / leaf)
-    bundles = len(bounds_of(leaves, partitions, size, count)) - 1
+    bundles = len(bounds_of(leaves, count, size, count, machine.memory)) - 1
     fits = max(bundles, tasks_of(leaves, cores * count))
-    # Where there are fewer tasks than cores, some have nothing to do.
-    compute = n * row / (0.875 * min(cores * count, cores if count == 1 else fits))
-    tasks = 0 if count == 1 else partitions + partitions * bundles + bundles + fits
+    # Leaves are fitted where their bundle is; where there are fewer, some have nothing to do.
+    busy = min(count, bundles)
+    compute = n * row / (0.875 * min(cores * busy, cores if count == 1 else fits))
+    tasks = 0 if count == 1 else count + count * bundles + bundles + fits
     each = max(1, round(bundles / count))
-    late = 0.0 if count == 1 else compute * (largest(count, each, SPREAD) / each - 1)
+    late = 0.0 if count == 1 else compute * (largest(busy, each, SPREAD) / each - 1)
     # Rows go to the worker of their leaf; alone, to the disk and back.
     moved = 2 * size / machine.read if count == 1 else size / count / machine.link
     # Leaves of least squares hold all rows, and go to the client as soon as they are fitted.

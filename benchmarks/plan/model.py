@@ -23,7 +23,8 @@ CURVED = 10  # rows for a centre that curvature is summed over
 COSTED = 4000  # rows that the cost of the approximation is estimated from
 FEW = 600  # centres, up to which curvature is summed over all rows
 PART = 2e9  # bytes of rows in a partition, at most
-EACH = (1, 2, 4)  # partitions of a worker, of which the best is taken
+EACH = 4  # partitions of a worker, which it goes through one after the other
+ONCE = 3  # tasks of a worker before the first pass: rows are read, and centres bound to them
 GB = 1e9
 
 
@@ -156,7 +157,10 @@ class Cluster:
     count: int
     client: Machine  # holds and factorizes what is m by m
     latency: float = 1e-3  # of a transfer, with the scheduler's consent
-    message: float = 2e-4  # of the scheduler, for a task
+    message: float = 2e-4  # of client and scheduler, for a task
+    order: float = 2e-3  # of client and scheduler, for a pass
+    member: float = 0.0  # the same, for every worker of a pass
+    call: float = 1e-3  # of a worker, for a call to another and its answer
 
     def price(self) -> float:
         """Return what an hour costs."""
@@ -178,7 +182,7 @@ class Estimate:
     worker_bytes: float
     client_bytes: float
     parts: int
-    shipped: float  # bytes that a pass sends over the tree
+    shipped: float  # bytes that a pass sends down and up the tree
     money: float
     fits: bool
 
@@ -213,29 +217,26 @@ def estimate(job: Job, cluster: Cluster, passes: dict[str, dict[str, float]]) ->
     compute += curvature * machine.single.seconds(n, d, m, k)
     alone = count == 1
 
-    def dispatch(parts: int) -> tuple[float, float]:
-        """Return what stragglers and the scheduler take, with so many partitions."""
-        each = math.ceil(parts / count)
-        late = compute * (largest(count, each, SPREAD) / each - 1)
-        return late, total * parts * ARITY / (ARITY - 1) * cluster.message
-
-    least = math.ceil(job.n * d * 4 / PART)
-    parts = min((max(each * count, least) for each in EACH), key=lambda parts: sum(dispatch(parts)))
-    late, asked = (0.0, 0.0) if alone else dispatch(parts)
+    parts = max(EACH * count, math.ceil(job.n * d * 4 / PART))
+    each = math.ceil(parts / count)
+    late = 0.0 if alone else compute * (largest(count, each, SPREAD) / each - 1)
+    asked = total * (cluster.order + count * cluster.member) + ONCE * count * cluster.message
+    asked = 0.0 if alone else asked
     rows = n * d * 4  # float32, as they lie in files
     held = rows <= machine.memory / 2
     reading = rows / machine.read * (1 if held else total)
     summand = 8.0 * m * k
-    hop = cluster.latency + (ARITY - 1) * summand / machine.link
+    # A worker calls eight others, sends them the state and gets their sums, one after the other.
+    hop = cluster.latency + ARITY * (cluster.call + summand / machine.link)
     # Rows for centres and curvature travel up as well: once, or with every value where the loss has
     # kinks and rows that are curved come and go. No partition sends more rows than it has.
     drawn = 8.0 * (d + 1) * min(CURVED * m, job.n / parts)
     hauls = 1 + (value if p.get("kinked") else 0)
-    tree = total * hop + hauls * (ARITY - 1) * drawn / machine.link
-    tree = 0.0 if alone else tree * depth(parts, ARITY)
-    tasks = parts * ARITY / (ARITY - 1)
-    # The state of a pass and, once, the centres go out through one link.
-    sent = 0.0 if alone else count * (total * summand + 8.0 * m * d) / machine.link
+    tree = total * hop + hauls * ARITY * drawn / machine.link
+    tree = 0.0 if alone else tree * depth(count, ARITY)
+    # States go down the tree that sums come up; the centres, once, out through one link.
+    down = total * depth(count, ARITY) * ARITY * summand
+    sent = 0.0 if alone else (down + count * 8.0 * m * d) / machine.link
     factored, summed = client_work(m, p["factor"], CURVED * m)
     cube = factored / client.flops + summed / client.curving
     # Every pass solves with both factors.
@@ -255,7 +256,7 @@ def estimate(job: Job, cluster: Cluster, passes: dict[str, dict[str, float]]) ->
         worker_bytes=worker_bytes,
         client_bytes=client_bytes,
         parts=parts,
-        shipped=0.0 if alone else tasks * summand,
+        shipped=0.0 if alone else 2 * (count - 1) * summand,
         money=0.0,
         fits=worker_bytes <= machine.memory and client_bytes <= client.memory,
     )

@@ -60,13 +60,26 @@ features, multiplies by k columns (classes, outputs, settings) and back, and add
     fit        =  value passes in float64, curvature passes in float32, one that draws centres
     stragglers =  expected longest of the workers' sums of log-normal times, less their mean
     reading    =  4 n d / storage, once if rows fit in half the memory, else in every pass
-    tree       =  passes * log_{arity}(partitions) * (latency + {others} * 8 m k / link)
-    scheduler  =  passes * tasks * seconds of a task
-    broadcast  =  workers * (passes * 8 m k + 8 m d) / link
-    sample     =  {others} * 8 (d + 1) * {curved} m / link a level; for kinks, in every value
+    tree       =  passes * log_{arity}(workers) * (latency + {arity} * (call + 8 m k / link))
+    scheduler  =  passes * (order + workers * member) + 3 workers * seconds of a task
+    broadcast  =  (passes * log_{arity}(workers) * {arity} * 8 m k + workers * 8 m d) / link
+    sample     =  {arity} * 8 (d + 1) * {curved} m / link a level; for kinks, in every value
     client     =  ((1 + factors) m^3/3 + factors * {twice} m^3) / flops + passes * 32 m^2 / memory
     memory     =  of a worker: its rows or a partition, a block of values, 8 m d bytes
                   of the client: 24 m^2 bytes
+
+A pass is one task of Dask's scheduler: every worker holds a shard of the partitions, and workers
+call each other in a tree of eights, down which states go and up which sums come. Passes over few
+rows with 1,000 numbers down and up, scheduler and workers in processes of their own on one core
+(`benchmarks/cluster/passes.py`), before workers called each other and after:
+
+{told}
+
+By a line through these, less what the same time without passes takes, a pass costs client and
+scheduler {order:.0f} ms and at most {member:.0f} µs for each worker (two standard errors above the
+line: eight workers say little of a thousand); a call costs workers {call:.1f} ms, a task of the
+scheduler {message:.2f} ms. For a thousand workers with one partition each that would be
+{thousand:.2f} s of client and scheduler a pass instead of {thousand_before:.2f}.
 
 Time grows with n to the power one, and no memory with n unless rows are kept; both grow with m,
 and the client's with its square and cube. Nothing that is m by m travels.
@@ -133,17 +146,19 @@ A100s, {taxi_passes:.0f} passes in steps that are not fused.
 
 Simulated by events (`benchmarks/plan/simulate.py`):
 10^10 rows, 50 features, 10^4 centres on 1,000 nodes
-of 32 cores, four partitions each, {passes} curvature passes. A task takes {work:.1f} s with a
-log-normal spread of {spread}, and {message:.2f} ms of client and scheduler, as measured here with
-two workers. A node lives for {mtbf:.0f} hours, as those do that are let for less, is missed
-{detect:.0f} s after it froze (one whose connection breaks, at once) and replaced {join:.0f} s
-later; a partition takes {reload:.1f} s to read again, {move:.1f} s to move.
+of 32 cores, four partitions each, {passes} curvature passes. A partition takes {work:.1f} s with a
+log-normal spread of {spread}, and workers call each other; in the first line there is a task for
+every partition, {message:.2f} ms of client and scheduler as measured here with two workers. A node
+lives for {mtbf:.0f} hours, as those do that are let for less, is missed {detect:.0f} s after it
+froze (one whose connection breaks, at once) and replaced {join:.0f} s later; a partition takes
+{reload:.1f} s to read again, {move:.1f} s to move.
 
 | case | all passes, s | slowest pass, s | nodes lost | tasks again | copies | taken over |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 {troubles}
 
-Partitions on each node, with that scheduler and with one ten times as fast:
+Before workers called each other, partitions on each node were tasks of the scheduler; with that
+scheduler and with one ten times as fast:
 
 | partitions a node | tasks a pass | pass, s | of it without stragglers, s | fast scheduler, s |
 | ---: | ---: | ---: | ---: | ---: |
@@ -167,22 +182,25 @@ arity 4: {real:.2f} s a pass measured over {runs} passes, {sim:.2f} s simulated.
 
 ## What breaks first, and what we would do
 
-1. **The scheduler**, at about {limit:,.0f} tasks a second: with 1,000 nodes and many partitions on
-   each it, not the kernel, sets the time of a pass. Fewer and larger partitions, which a task goes
-   through in blocks by itself; then sums within a node before the tree between nodes; then one
-   long task a node that keeps its rows and is sent states, which trades Dask's recovery for ours.
-2. **Stragglers**: where a pass waits for the slowest of 1,000 nodes with four tasks each, a spread
-   of {spread} costs {straggle:.0%}. If the idle take over what waits, it is {stolen:.0%}; if late
-   tasks are begun twice as well, {both:.0%}. Dask does the former, not the latter.
+1. **Stragglers**: a pass waits for the slowest of 1,000 nodes. With four partitions each, of a
+   spread of {spread}, that costs {late:.0%}. While partitions were tasks, the idle could take over
+   what waited ({stolen:.0%} instead of {straggle:.0%}, with late tasks begun twice {both:.0%}); a
+   worker that goes through its shard in one call cannot be helped. What would help: shards in
+   proportion to what workers have done in earlier passes; bits do not depend on who holds what.
+2. **The scheduler**, at about {limit:,.0f} tasks a second, no longer takes part in a pass but for
+   one task. It still has rows read and centres bound to them, three tasks for each worker and fit,
+   and a task for every partition and pass where rows are not held (`hold=False`).
 3. **The client's m^3**: for 10^5 centres its share is {cube:.1f} hours on 64 cores, and
    {client5:.0f} GB. Then on a GPU, {cube_gpu:.1f} hours by the roof of an H100, or spread over
    nodes, or with a preconditioner from as many rows as centres, Falkon's: a tenth of it.
-4. **States that go out** through one link: {out1:.1f} s a pass for 1,000 nodes, 10^5 centres and
-   one column, {out10:.1f} s for ten. They would go down the tree that sums come up.
+4. **States and sums** in the tree: {out1:.2f} s a pass and direction for 1,000 nodes, 10^5 centres
+   and one column, {out10:.1f} s for ten.
 5. **Centres past 10^5**: m^2 fits nowhere. The passes would not mind; the preconditioner would have
    to be that of some of the centres, as in EigenPro, or go block by block.
 6. **Losses** cost the time to notice them, and that what the lost node had added up is added up
-   again; with nodes that live for a day, a pass in several is disturbed. A checkpoint of every
+   again, by one other node for its whole shard, which takes longer than four partitions that four
+   nodes take over did; with nodes that live for a day,
+   a pass in several is disturbed. A checkpoint of every
    pass is cheap and makes the client's own loss a matter of one pass.
 7. **Rows that are read in every pass** cost little beside 10^4 centres and much beside 10^3: enough
    nodes to hold them, or fewer passes; up to {few} centres there are two.
@@ -199,8 +217,8 @@ an exact machine ({{doc}}`/how-to/fit-local-machines`, {{doc}}`large-tables`).
     local      =  n row(leaf) / cores + stragglers
     reading    =  2 * 4 n d / storage
     sort       =  8 (d + 3) n / links; on one node twice through its disk
-    scheduler  =  (partitions * bundles) * seconds of a task; partitions of 10^6 rows,
-                  bundles of 256 MB of leaves
+    scheduler  =  (workers * bundles) * seconds of a task; bundles of an eighth of the
+                  memory of a worker, more where that makes few tasks
     client     =  8 (d + 3) n / link: leaves of least squares hold all rows
 
 Measured here (`make bench-local`, 10 features, least squares, Gaussian kernel, one core):
@@ -210,13 +228,13 @@ Measured here (`make bench-local`, 10 features, least squares, Gaussian kernel, 
 | ---: | ---: | {line} | --- |
 {rows}
 
-The last column is what takes most of the time on the largest cluster. **What breaks first**: up to
-10^9 rows, nothing but patience; leaves are independent, and time is that of the leaves. Beyond, the
-scheduler: partitions times bundles are {tasks9:,.0f} tasks for 10^9 rows and {tasks10:,.0f} for
-10^10, because every partition has rows of every bundle. Partitions would have to be sorted by the
-first cuts of the tree before, or bundles be as large as a worker's memory. Then the client's disk:
-{kept9:,.0f} GB of leaves for 10^9 rows; a loss with few support vectors keeps fewer, and beyond
-that leaves should stay where they were fitted, and points be sent to them.
+The last column is what takes most of the time on the largest cluster. **What breaks first**: a
+piece of every bundle from every worker is a task, {tasks9:,.0f} tasks in all for 10^9 rows and
+{tasks10:,.0f} for 10^10 on 1,000 nodes; with a bundle for each of them it would be a million. So
+bundles are few, and only nodes that have one fit leaves. Pieces would have to go from worker to worker without the
+scheduler, as sums do. Then the client's disk: {kept9:,.0f} GB of leaves for 10^9 rows; a loss with
+few support vectors keeps fewer, and beyond that leaves should stay where they were fitted, and
+points be sent to them.
 
 """
 
@@ -341,6 +359,36 @@ def others(found: dict[str, Any]) -> str:
     return text
 
 
+def told(found: dict[str, Any]) -> str:
+    """Return the table of passes before and after workers called each other."""
+    cases = {
+        (name, case["workers"], case["partitions"]): case
+        for name in ("before", "after")
+        for case in found[name]["passes"]
+    }
+    both = [key[1:] for key in cases if key[0] == "after" and ("before", *key[1:]) in cases]
+    lines = [
+        row(
+            [
+                "workers",
+                "partitions",
+                *["tasks"] * 2,
+                *["KB"] * 2,
+                *["scheduler, ms"] * 2,
+                *["client, ms"] * 2,
+            ]
+        ),
+        row(["---:"] * 10),
+    ]
+    for workers, partitions in both:
+        pair = [cases[name, workers, partitions] for name in ("before", "after")]
+        cells = [f"{case['tasks']:.0f}" for case in pair]
+        cells += [f"{case['bytes'] / 1e3:,.0f}" for case in pair]
+        cells += [f"{1e3 * case[who]:.0f}" for who in ("scheduler", "client") for case in pair]
+        lines.append(row([str(workers), str(partitions), *cells]))
+    return "\n".join(lines)
+
+
 def page(kept: dict[str, Any]) -> str:
     """Return the page."""
     model, sim, about = kept["model"], kept["simulated"], kept["about"]
@@ -426,6 +474,7 @@ def page(kept: dict[str, Any]) -> str:
         foretold="\n".join(foretold),
         fits="\n".join(fits),
         elsewhere=others(kept["others"]),
+        told=told(kept["told"]),
         clusters=cluster_tables(kept["predicted"]),
         local=local(kept),
         parts=" | ".join(kept["parts"]),

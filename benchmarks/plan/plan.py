@@ -121,7 +121,36 @@ def clusters(kept: dict[str, Any], pace: dict[str, Pace]) -> list[Cluster]:
         ("8 A100", a100, 8, big),
         ("64 H100", h100, 64, big),
     ]
-    return [Cluster(*one, message=kept["engine"]["message"]) for one in found]
+    costs = {"message": kept["engine"]["message"]} | kept["calls"]
+    return [Cluster(*one, **costs) for one in found]
+
+
+def calls(told: dict[str, Any]) -> dict[str, float]:
+    """Return what a pass costs client and scheduler, by a line in the workers, and a call.
+
+    Parameters
+    ----------
+    told : dict
+        What ``cluster/passes.py`` measured of passes by calls.
+    """
+    names = ("scheduler", "client", "in workers")
+    # What the same time without a pass takes is no cost of a pass.
+    cases = [
+        {"workers": case["workers"]} | {k: case[k] - case["idle"][k] for k in names}
+        for case in told["passes"]
+    ]
+    A = np.array([[1.0, case["workers"]] for case in cases])
+    t = np.array([case["scheduler"] + case["client"] for case in cases])
+    line, squares = np.linalg.lstsq(A, t)[:2]
+    spread = math.sqrt(float(squares[0]) / (len(t) - 2) * np.linalg.inv(A.T @ A)[1, 1])
+    # Eight workers say little of a thousand: two standard errors more than the line.
+    order, member = max(0.0, float(line[0])), max(0.0, float(line[1])) + 2.0 * spread
+    # A worker but the root is called once: what all of them take beyond one alone is of calls.
+    alone = np.mean([case["in workers"] for case in cases if case["workers"] == 1])
+    most = max(case["workers"] for case in cases)
+    many = np.mean([case["in workers"] for case in cases if case["workers"] == most])
+    call = float(many - alone) / (most - 1)
+    return {"order": order, "member": member, "call": call}
 
 
 def predict(jobs: list[Job], where: list[Cluster], passes: Any) -> list[dict[str, Any]]:
@@ -203,9 +232,14 @@ def model(kept: dict[str, Any]) -> dict[str, Any]:
         "taxi_passes": taxi.passes,
         "cube": far.client / HOUR,
         "cube_gpu": estimate(wide, replace(nodes, client=where[5].machine), passes).client / HOUR,
-        "out1": 1000 * 8 * 1e5 / nodes.machine.link,
-        "out10": 1000 * 8 * 1e6 / nodes.machine.link,
+        "out1": depth(1000, ARITY) * ARITY * 8 * 1e5 / nodes.machine.link,
+        "out10": depth(1000, ARITY) * ARITY * 8 * 1e6 / nodes.machine.link,
         "limit": 1 / kept["engine"]["message"],
+        "order": 1e3 * kept["calls"]["order"],
+        "member": 1e6 * kept["calls"]["member"],
+        "call": 1e3 * kept["calls"]["call"],
+        "thousand": kept["calls"]["order"] + 1000 * kept["calls"]["member"],
+        "thousand_before": 1000 * ARITY / (ARITY - 1) * kept["engine"]["message"],
     }
     return {
         **{p: asdict(pace[p]) for p in pace},
@@ -253,8 +287,32 @@ def elsewhere(folder: Path) -> dict[str, Any]:
     return found
 
 
+def by_calls(fleet: Fleet, costs: dict[str, float]) -> Fleet:
+    """Return a fleet whose workers call each other: to the scheduler a pass is one task.
+
+    A worker goes through its partitions in one call. Its time is their sum, whose spread is that of
+    a log-normal with the same mean and variance.
+    """
+    each = fleet.parts // fleet.workers
+    tasks = sum(-(-fleet.workers // ARITY**k) for k in range(depth(fleet.workers, ARITY) + 1))
+    return replace(
+        fleet,
+        parts=fleet.workers,
+        work=each * fleet.work,
+        spread=math.sqrt(math.log1p(math.expm1(fleet.spread**2) / each)),
+        latency=fleet.latency + ARITY * costs["call"],
+        submit=(costs["order"] + fleet.workers * costs["member"]) / tasks,
+        message=0.0,
+        reload=each * fleet.reload,
+        move=each * fleet.move,
+    )
+
+
 def thousand(node: Machine, message: float, workers: int = 1000) -> Fleet:
-    """Return the fleet of the page; `node` is one of its machines."""
+    """Return the fleet of the page; `node` is one of its machines.
+
+    A task for every partition, as it was before workers called each other.
+    """
     each, n, d, m = 4, 1e10, 50, 10**4
     part = 4 * n * d / (workers * each)
     return Fleet(
@@ -281,9 +339,13 @@ def simulated(kept: dict[str, Any], passes: int = 12) -> dict[str, Any]:
     pace = {p: Pace(**kept["model"][p]) for p in measurements.PRECISIONS}
     nodes = clusters(kept, pace)[3]
     fleet = thousand(nodes.machine, engine["message"])
-    cases = troubles(fleet) | {
-        "losses missed at once": replace(fleet, detect=0.0),
-        "nodes that live for a month": replace(fleet, mtbf=720 * HOUR),
+    called = by_calls(fleet, kept["calls"])
+    cases = {"a task for every partition": fleet} | {
+        name: one for name, one in troubles(called).items() if not one.steal
+    }
+    cases |= {
+        "losses missed at once": replace(called, detect=0.0),
+        "nodes that live for a month": replace(called, mtbf=720 * HOUR),
     }
     partitions = []
     for each in (1, 2, 4, 16, 32):
@@ -346,6 +408,9 @@ def simulated(kept: dict[str, Any], passes: int = 12) -> dict[str, Any]:
             "work": fleet.work,
             "spread": SPREAD,
             "message": 1e3 * engine["message"],
+            "late": simulate(replace(called, mtbf=math.inf), passes)["median"]
+            / simulate(replace(called, mtbf=math.inf, spread=0.0), 1)["seconds"]
+            - 1,
             "mtbf": fleet.mtbf / HOUR,
             "detect": fleet.detect,
             "join": fleet.join,
@@ -389,6 +454,8 @@ def local(lines: list[dict[str, Any]], where: list[Cluster]) -> list[dict[str, A
 
 def report(kept: dict[str, Any]) -> dict[str, Any]:
     """Return measurements with all that follows from them."""
+    told = json.loads((TABLE.parents[1] / "cluster" / "passes.json").read_text())
+    kept = kept | {"calls": calls(told["after"]), "told": told}
     kept = kept | {
         "model": model(kept),
         "parts": list(PARTS),

@@ -165,7 +165,7 @@ class Holding:
         name = uuid4().hex
         keys = [(f"mercer-count-{name}", i) for i in range(len(self.shards))]
         graph: Graph = {k: (counts, one) for k, one in zip(keys, self.shards, strict=True)}
-        found = {}
+        found: dict[int, int] = {}
         for numbers, future in zip(
             self.groups.values(), submit(self.watch.client, graph, keys), strict=True
         ):

@@ -82,8 +82,15 @@ def total_of(shard: Shard, order: Order, threads: int) -> PartialSums:
     """
     shared = order.shared if shard.shared is None else shard.shared.value
     n_jobs = min(order.n_jobs or threads, threads)
-    how = {"count": order.count, "rows": order.rows, "n_jobs": n_jobs}
-    return map_blocks(order.work, shard.parts, shared, order.state, **how)
+    return map_blocks(
+        order.work,
+        shard.parts,
+        shared,
+        order.state,
+        count=order.count,
+        rows=order.rows,
+        n_jobs=n_jobs,
+    )
 
 
 def answer_alone(shard: Shard, order: Parcel, shared: Parcel | None) -> Answer:
@@ -119,7 +126,7 @@ def answer_as_root(shard: Shard, number: int, order: Parcel, others: Parcel) -> 
         return answer_here([(number, shard)], order, worker_threads()) + Answer(
             PartialSums(order.value.count), lost
         )
-    loop = worker.loop.asyncio_loop  # type: ignore[attr-defined]
+    loop = worker.loop.asyncio_loop
     calls = [
         asyncio.run_coroutine_threadsafe(ask(worker, order, some), loop) for some in split(members)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, islice, pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -112,7 +112,8 @@ def make_shard(raw: list[Any], numbers: list[int], starts: list[int] | None, loa
         Read the rows of files now, to keep them in memory.
     """
     with ThreadPoolExecutor(min(worker_threads(), max(1, len(raw)))) as pool:
-        loaded = pool.map(lambda one, i: read(*one, i, load), raw, numbers)
+        columns = zip(*raw, strict=True)
+        loaded = pool.map(read, *columns, numbers, repeat(load))
         return _shard(list(loaded), numbers, starts or [0] * len(numbers))
 
 

@@ -20,6 +20,8 @@ from benchmarks.plan.model import PARTS, Cluster, Job, Pace, counts, cpu, estima
 from benchmarks.plan.page import PAGE, duration, others, page
 from benchmarks.plan.plan import (
     TABLE,
+    by_calls,
+    calls,
     clusters,
     elsewhere,
     larger,
@@ -69,9 +71,11 @@ def test_time_grows_with_rows_and_memory_does_not():
 def test_bytes_and_money_are_those_on_paper():
     cluster = Cluster("ten", NODE, 10, NODE)
     found = estimate(Job(1e8, 10, 1000, k=3), cluster, PASSES)
-    # A task for every partition and, over all levels of the tree, a seventh as many.
-    assert found.shipped == pytest.approx(found.parts * 8 / 7 * 8 * 1000 * 3)
-    assert found.parts in (10, 20, 40)
+    # Every worker but the root gets a state and gives a sum.
+    assert found.shipped == pytest.approx(2 * 9 * 8 * 1000 * 3)
+    assert found.parts == 40
+    # Sixteen passes of two milliseconds, and three tasks for each worker.
+    assert found.scheduler == pytest.approx(16 * 2e-3 + 30 * 2e-4)
     assert found.money == pytest.approx(found.seconds / 3600 * 11 * 32 * 0.05)
     assert found.client_bytes == 24e6
     assert found.read == pytest.approx(1e8 / 10 * 40 / 1e9)  # rows stay where they were read
@@ -190,6 +194,29 @@ def test_the_fleet_of_the_page_is_the_cluster_of_the_page(kept):
     assert asdict(few)["arity"] == 8
 
 
+def test_calls_cost_what_made_the_times():
+    idle = {"scheduler": 1e-3, "client": 0.0, "in workers": 2e-3}
+    cases = [
+        {
+            "workers": w,
+            "scheduler": 4e-3,
+            "client": 1e-3 + w * 2e-4,
+            "in workers": 0.01 + 5e-3 * (w - 1),
+            "idle": idle,
+        }
+        for w in (1, 2, 4, 8)
+    ]
+    found = calls({"passes": cases})
+    assert found == pytest.approx({"order": 4e-3, "member": 2e-4, "call": 5e-3})
+    fleet = replace(thousand(NODE, 1e-3, 40), mtbf=np.inf)
+    called = by_calls(fleet, found)
+    assert (called.parts, called.message) == (40, 0.0)
+    # Four times the time of a partition, half of its spread, and a pass's worth of the client.
+    assert called.work == pytest.approx(4 * fleet.work)
+    assert called.spread == pytest.approx(0.1, rel=0.02)
+    assert called.submit * (40 + 5 + 1) == pytest.approx(4e-3 + 40 * 2e-4)
+
+
 def test_times_are_said_as_people_say_them():
     said = [duration(s) for s in (3.21, 45, 600, 7200, 1e6)]
     assert said == ["3.2 s", "45 s", "10 min", "2.0 h", "12 days"]
@@ -210,10 +237,10 @@ def test_local_machines_grow_with_rows_and_shrink_with_workers():
     shared = estimate_local(1e8, 10, 4e-5, ten, 32)
     assert shared.compute == pytest.approx(small.compute / 10)
     assert shared.sort == pytest.approx(8 * 13 * 1e8 / 10 / NODE.link)
-    # 96 partitions, four bundles a worker, eight tasks a core.
-    assert shared.tasks == 96 + 96 * 40 + 40 + 8 * 320
-    # Of ten times as many rows, a bundle for every 256 MB.
-    assert estimate_local(1e9, 10, 4e-5, ten, 32).tasks == 954 + 954 * 387 + 387 + 8 * 320
+    # A shard a worker, as many bundles as 512 pieces permit, eight tasks a core.
+    assert shared.tasks == 10 + 10 * 51 + 51 + 8 * 320
+    # A bundle is an eighth of the 128 GB of a worker: of 1.04 TB there are 65.
+    assert estimate_local(1e10, 10, 4e-5, ten, 32).tasks == 10 + 10 * 65 + 65 + 8 * 320
 
 
 def test_seconds_of_a_row_are_those_of_the_largest_fit():
