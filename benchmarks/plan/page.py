@@ -232,7 +232,8 @@ The last column is what takes most of the time on the largest cluster. **What br
 piece of every bundle from every worker is a task, {tasks9:,.0f} tasks in all for 10^9 rows and
 {tasks10:,.0f} for 10^10 on 1,000 nodes; with a bundle for each of them it would be a million. So
 bundles are few, and only nodes that have one fit leaves. Pieces would have to go from worker to
-worker without the scheduler, as sums do. Then the client's disk: {kept9:,.0f} GB of leaves for 10^9 rows; a loss with
+worker without the scheduler, as sums do. Then the client's disk: {kept9:,.0f} GB of leaves for
+10^9 rows; a loss with
 few support vectors keeps fewer, and beyond that leaves should stay where they were fitted, and
 points be sent to them.
 
@@ -246,7 +247,8 @@ Fits from Parquet files (`make bench-scale`), the largest foretold from the smal
 {rows}
 """
 BYTES = """
-Before workers called each other, two of them sent {measured:.0f} KB in a pass over {parts} partitions
+Before workers called each other, two of them sent {measured:.0f} KB in a pass over {parts}
+partitions
 (`make bench-cluster`); paper said at most {most:.0f} KB.
 """
 
