@@ -247,9 +247,9 @@ Fits from Parquet files (`make bench-scale`), the largest foretold from the smal
 {rows}
 """
 BYTES = """
-Before workers called each other, two of them sent {measured:.0f} KB in a pass over {parts}
-partitions
-(`make bench-cluster`); paper said at most {most:.0f} KB.
+Before workers called each other, two of them sent
+{measured:.0f} KB in a pass over {parts} partitions (`make bench-cluster`); paper said at most
+{most:.0f} KB.
 """
 
 UNITS = {
