@@ -77,6 +77,9 @@ MAX_LINE_STEPS, MAX_FREE_STEPS = 12, 60
 # Shortest part of a step that is tried.
 MIN_STEP_PART = 1e-6
 
+# Steps in which slopes of curved rows are changed so that unpenalized columns balance.
+MAX_BALANCE_STEPS = 5
+
 # Residual of the unpenalized columns beside the size of its terms that counts as none.
 MAX_FREE_RESIDUAL = 1e-13
 
@@ -219,7 +222,31 @@ class Rounding:
                 self._at(f, b)
                 break
             b, value, slope, wrong = moved
-        return b, wrong
+        return b, self._balance(slope, wrong)
+
+    def _balance(self, slope: Array, wrong: float) -> float:
+        """Change slopes of curved rows until columns balance, and return what is left.
+
+        Next to rows of large weight the last digit of b moves more slope than others have.
+        """
+        P, c = self.losses.P, self.losses.c
+        low, high = self.losses.terms[4:]
+        rows = np.flatnonzero(self.bent)
+        for _ in range(MAX_BALANCE_STEPS):
+            if wrong <= MAX_FREE_RESIDUAL or not len(rows):
+                break
+            columns = P[rows]
+            y = _solve_positive((columns * self.bent[rows, None]).T @ columns, slope)
+            moved = self.v[rows] - self.bent[rows] / c[rows] * (columns @ y)
+            self.v[rows] = np.clip(moved, low[rows], high[rows])
+            slope, wrong = self._residual()
+        return wrong
+
+    def _residual(self) -> tuple[Array, float]:
+        """Return the slope in b, and its largest entry beside the size of its terms."""
+        P, u = self.losses.P, self.losses.c * self.v
+        slope, size = P.T @ u + self.d, np.abs(P).T @ np.abs(u) + np.abs(self.d)
+        return slope, float(np.max(np.abs(slope) / np.where(size > 0.0, size, 1.0)))
 
     def _descend(
         self, f: Array, b: Array, step: Array, value: float, slope: Array, wrong: float
@@ -238,12 +265,8 @@ class Rounding:
 
     def _at(self, f: Array, b: Array) -> tuple[float, Array, float]:
         """Return value, slope in b, and its largest entry beside the size of its terms."""
-        P = self.losses.P
-        value = self.look(f + P @ b) + float(self.d @ b)
-        u = self.losses.c * self.v
-        slope, size = P.T @ u + self.d, np.abs(P).T @ np.abs(u) + np.abs(self.d)
-        wrong = float(np.max(np.abs(slope) / np.where(size > 0.0, size, 1.0)))
-        return value, slope, wrong
+        value = self.look(f + self.losses.P @ b) + float(self.d @ b)
+        return (value, *self._residual())
 
     def line(self, f: Array, g: Array, b: Array, norms: tuple[float, float, float]) -> Any:
         """Minimize over the length of a step and the unpenalized coefficients.
