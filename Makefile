@@ -252,6 +252,10 @@ bench-scale-speed: $(READY)  ## passes beside the bare loop, fits beside scikit-
 	$(BIN)/python benchmarks/reduced/speed.py speed
 	$(BIN)/python benchmarks/reduced/speed.py slope
 
+bench-kinked: $(READY)  ## losses with kinks over landmarks beside LIBLINEAR, and 10^5 to 10^7 rows; resumable, half an hour
+	$(ONE_THREAD) $(BIN)/python benchmarks/reduced/kinked.py run
+	$(ONE_THREAD) $(BIN)/python benchmarks/reduced/kinked.py growth
+
 bench-scale-short: $(READY)  ## a minute: are passes and fits fast, gaps closed, is memory flat
 	$(BIN)/python benchmarks/reduced/speed.py short
 
