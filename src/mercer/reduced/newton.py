@@ -287,11 +287,8 @@ class _Descent:
             self._curve(value.H, value.size)
         # The dual value is a bound up to (b - b*)'B'a, which is as large as the curvature lets b be
         # far from its minimizer.
-        # Where rows lie on straight pieces curvature tells little of that distance.
         free = np.vstack([np.zeros_like(value.gw), value.gb])
-        near = np.sum(free * self._solve(free), axis=0)
-        far = np.sum(np.abs(value.gb) * (np.abs(found.b) + self.how.width), axis=0)
-        gap = value.gap + (near if self.oracle.problem.loss.smooth else np.maximum(near, far))
+        gap = value.gap + np.sum(free * self._solve(free), axis=0)
         found.value, found.known = replace(value, gap=gap), (found.W, found.b, found.mu)
 
     def _curve(self, curved: Summed, size: Array) -> None:
