@@ -87,7 +87,8 @@ def test_an_exception_in_any_pass(
         monkeypatch.setattr(oracle_module, "MAX_DENSE_FEATURES", 4)
         monkeypatch.setattr(oracle_module, "CURVATURE_ROWS_PER_FEATURE", 3)
     X, y = sample(name != "squared")
-    whole = MACHINES[name](Nystrom(M)).fit(X, y)
+    # Without a checkpoint losses with kinks keep numbers of the rows, and go another way.
+    whole = MACHINES[name](Nystrom(M, checkpoint=tmp_path / "whole")).fit(X, y)
     passes = whole.solution_.passes
     for k in sorted({1, passes // 2, passes - 1}):
         how = Nystrom(M, checkpoint=tmp_path / str(k))
@@ -107,7 +108,7 @@ def test_an_exception_in_any_pass(
 
 def test_more_iterations_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = sample(True)
-    how = Nystrom(M, checkpoint=tmp_path)
+    how = Nystrom(M, checkpoint=tmp_path / "kept")
     with pytest.warns(ConvergenceWarning, match="ended early"):
         early = MACHINES["hinge"](how, max_iter=3).fit(X, y)
     assert early.solution_.status is Status.MAX_ITER
@@ -116,7 +117,8 @@ def test_more_iterations_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         rest = MACHINES["hinge"](how).fit(X, y)
     assert rest.solution_.status is Status.CONVERGED
     assert len(seen) <= rest.solution_.passes - early.solution_.passes + 2
-    assert same(rest, MACHINES["hinge"](Nystrom(M)).fit(X, y))
+    whole = MACHINES["hinge"](Nystrom(M, checkpoint=tmp_path / "whole")).fit(X, y)
+    assert same(rest, whole)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +265,7 @@ def check_resumed(directory: Path) -> None:
     kept = len(list(directory.glob("*.npz")))
     whole, resumed = (
         SVC(gamma=0.5, C=30.0, approximation=Nystrom(20, n_jobs=1, checkpoint=where))
-        for where in (None, directory)
+        for where in (directory / "whole", directory)
     )
     with pytest.MonkeyPatch.context() as patch:
         seen = counted(patch)
