@@ -120,10 +120,7 @@ class Curvature:
 
 @dataclass(frozen=True)
 class Report:
-    """Says how far a search is: the best value and the best bound."""
-
-    primal: float
-    dual: float
+    """Says that a step is done: the point has the best value and the best bound so far."""
 
 
 Request = Values | Slopes | Curvature | Report
@@ -376,7 +373,7 @@ def _search(
         point.done = gap <= goal
         if gap <= 0.5 * before and gap < np.inf:
             before, fell = gap, point.steps
-        yield Report(point.primal, point.dual)
+        yield Report()
         if point.done or point.steps - fell >= patience:
             return
         slope = w + p
