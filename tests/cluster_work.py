@@ -98,3 +98,23 @@ def noted(rows, shared, state):
     with open(notes, "a") as stream:
         stream.write(f"{state} ")
     return np.sort(rows[:, -1])
+
+
+def walked(block, shared, request, kept):
+    """Move numbers kept of every row by what they are, so that order and repetition matter.
+
+    The request is (factor, file); one who comes by kills or freezes itself, if `file` is there.
+    """
+    factor, file = request
+    x = np.asarray(block.X, dtype=np.float64).sum(axis=1) if kept is None else kept
+    x = np.sin(factor * x + 0.1 * x**2)
+    if file:
+        try:
+            with open(file) as stream:
+                number = int(stream.read())
+            os.unlink(file)
+        except FileNotFoundError:
+            pass
+        else:
+            os.kill(os.getpid(), number)
+    return Sums(n=len(x), x=np.sum(x), cubes=np.array([np.sum(x**3), np.sum(x)])), x

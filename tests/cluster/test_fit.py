@@ -187,7 +187,7 @@ def test_a_killed_client_goes_on_where_it_was(client, tmp_path):
     # The first pass is made again, to see whether the rows are the same.
     kept = {file: file.stat().st_mtime_ns for file in sorted(folder.glob("pass-*.npz"))[1:]}
     chunked = [da.from_array(v, chunks=(240, *v.shape[1:])) for v in (X, LABELS)]
-    machine = clone(CLASSIFIER)
+    machine = clone(CLASSIFIER).set_params(approximation__checkpoint=str(tmp_path / "whole"))
     expected = decisions(machine.fit(as_source(*chunked).map(slowly)))
     passes = machine.solution_.passes
     machine.set_params(approximation__checkpoint=str(folder))

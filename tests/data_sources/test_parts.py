@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from cluster_work import failing, products
 from mercer import LSSVR
-from mercer.data import Arrays, Parts, map_blocks
+from mercer.data import Arrays, Parts
 from mercer.data.partial_sums import PartialSums
-from mercer.data.parts import Part
 from mercer.kernels import Gaussian
 from mercer.reduced import Nystrom
 
@@ -123,23 +122,6 @@ def test_blocks_know_their_place_and_errors_their_part(tmp_path):
     told = []
     source.total(products, None, STATE, report=told.append)
     assert sum(told) == N
-
-
-def counted(block, shared, state, kept):
-    """Sum what was kept of every row, and keep one more."""
-    kept = np.zeros(block.n) if kept is None else kept
-    return float(kept @ block.X[:, 0]), kept + state
-
-
-def test_what_a_pass_leaves_beside_rows_is_there_in_the_next():
-    parts = [Part(one, i, CUTS[i]) for i, one in enumerate(SOURCES)]
-    kept = {}
-    for k in range(3):
-        found = map_blocks(counted, parts, None, 1.0, count=6, rows=40, kept=kept).total
-        # 700 terms of some units, in another order.
-        assert found == pytest.approx(k * X[:, 0].sum(), abs=700 * 10 * 2**-52)
-    assert sorted(kept)[:4] == [0, 40, 80, 120]
-    np.testing.assert_array_equal(kept[130], [3.0])
 
 
 def test_parts_that_cannot_be_divided_are_refused():

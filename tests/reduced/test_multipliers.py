@@ -1,6 +1,6 @@
 """The method of multipliers for losses with kinks, beside a cone solver and plain formulas."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,15 @@ from mercer.kernels import Gaussian
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Loss, Pinball
 from mercer.losses.base import Conjugate, ResidualLoss
 from mercer.losses.smoothed import smoothed
-from mercer.reduced import Nystrom, RandomFeatures, multipliers, solve
+from mercer.reduced import Nystrom, RandomFeatures, kinked, solve
 from mercer.reduced._kinked_numba import fenchel_young, rounded
-from mercer.reduced.held_rows import HeldRows, RowLosses, hold
-from mercer.reduced.multipliers import accepts, minimize_held
+from mercer.reduced.kinked import accepts, holding, minimize_kinked
 from mercer.reduced.newton import Minimum, Newton
 from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
 from mercer.reduced.problem import Problem
+from mercer.reduced.row_state import BlockRows, Held
 from mercer.reduced.targets import Values
 from mercer.regularizers.null_space import Constant, Empty, Polynomial
 from mercer.solvers.monitor import Progress
@@ -64,7 +64,7 @@ def oracle_of(
     s = rng.choice(weights, size=n)
     source = as_source(X, Y, s)
     phi = NystromMap(Gaussian(width), X[:M])
-    passes = Passes(source, rows, n_jobs=n_jobs, room=room, point_bytes=8.0 * P)
+    passes = Passes(source, rows, n_jobs=n_jobs, room=room)
     problem = Problem(phi, space, Values(len(C)), loss, np.array(C), P)
     return Oracle(problem, passes, draw(source, n, 0))
 
@@ -72,7 +72,7 @@ def oracle_of(
 def minimum(oracle: Oracle, tol: float, **how: Any) -> Minimum:
     problem = oracle.problem
     W, b = np.zeros((problem.map.r, problem.k)), np.zeros((problem.free, problem.k))
-    found = minimize_held(Newton(tol=tol, **how), oracle, W, b)
+    found = minimize_kinked(Newton(tol=tol, **how), oracle, W, b)
     assert found is not None
     return found
 
@@ -122,9 +122,11 @@ def test_the_gap_is_what_formulas_of_the_losses_say(loss: Loss) -> None:
     oracle = oracle_of(loss, C=(1.0, 3.0))
     found = minimum(oracle, 1e-4)
     phi, Y, c, B = plain(oracle)
-    assert found.v is not None
+    assert found.slopes is not None
     assert found.value is not None
-    v = found.v.T
+    # The pool has all rows, in another order.
+    v = np.empty(Y.shape)
+    v[oracle.pool.rows] = found.slopes[:, :, 0].T
     t = phi @ found.W + B @ found.b
     primal = 0.5 * np.sum(found.W**2, axis=0) + np.sum(c * loss.value(Y, t), axis=0)
     conjugates = np.where(c > 0, c * loss.conjugate(Y, v), 0.0)
@@ -152,23 +154,28 @@ def test_the_bound_holds_for_weights_of_all_sizes(loss: Loss, n: int) -> None:
     assert expected <= found.value.primal[0] + slack
 
 
-def test_values_that_are_kept_and_values_that_are_made_again_lead_to_the_same() -> None:
-    state = 13 * 8.0 * N + 8.0 * N
-    rooms = {"values": ROOM, "points": state + 8.0 * P * N, "none": state}
+def test_values_kept_and_made_again_and_rows_read_again_lead_to_the_same() -> None:
+    state = holding(oracle_of(Hinge()))
+    assert state is not None
+    # Of a row: f, g, three slopes and a known one, weights, four terms that differ; a column.
+    least = 8.0 * N * (6 + 1 + 4 + 1)
+    rooms = {"values": ROOM, "points": least + 8.0 * P * N, "rows": least, "none": least - 1.0}
     found = {}
     for name, room in rooms.items():
         oracle = oracle_of(Hinge(), room=room)
-        held = hold(oracle.problem, oracle.passes, True)
+        held = holding(oracle)
         if name == "none":
             assert held is None
             continue
         assert held is not None
-        assert bool(held[0].values) == (name == "values")
-        found[name] = minimum(oracle, 1e-6)
-    one, other = (found[name].value for name in ("values", "points"))
-    assert one is not None
-    assert other is not None
-    np.testing.assert_allclose(one.primal, other.primal, rtol=1e-6)
+        assert held.values == ((True, True) if name == "values" else (False, False))
+        assert held.points == (name == "points")
+        assert held.reads(True) == (name == "rows")
+        found[name] = minimum(oracle, 1e-6).value
+    assert all(one is not None for one in found.values())
+    one, *others = [one.primal for one in found.values() if one is not None]
+    for other in others:
+        np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
 def test_rows_that_memory_does_not_hold_are_passed_over_instead(
@@ -180,8 +187,8 @@ def test_rows_that_memory_does_not_hold_are_passed_over_instead(
     most = SVC(approximation=Nystrom(20)).fit(X, y)
     monkeypatch.setattr(solve, "HELD_MEMORY_SHARE", 1e-5)
     least = SVC(approximation=Nystrom(20)).fit(X, y)
-    assert "certify" in most.solution_.times
-    assert most.solution_.passes < least.solution_.passes
+    assert most.solution_.solver == "method of multipliers"
+    assert least.solution_.solver == "reduced Newton"
     np.testing.assert_allclose(most.solution_.objective, least.solution_.objective, rtol=2e-4)
 
 
@@ -201,18 +208,26 @@ def test_several_problems_are_those_of_each() -> None:
         assert both.value.primal[j] == pytest.approx(expected, rel=1e-6)
 
 
+def precisions_of(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return a list that the precisions of features are written to."""
+    found: list[Any] = []
+    features = BlockRows._features
+
+    def spy(self: BlockRows, X: Any, rows: Any) -> Any:
+        made = features(self, X, rows)
+        found.append(made.dtype)
+        return made
+
+    monkeypatch.setattr(BlockRows, "_features", spy)
+    return found
+
+
 def test_steep_features_are_made_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     oracle = oracle_of(EpsilonInsensitive(0.2), width=6.0)
-    assert oracle.problem.map.steepness > multipliers.MAX_SINGLE_STEEPNESS
-    precisions = []
-
-    def spy(problem: Problem, passes: Passes, single: bool) -> Any:
-        precisions.append(single)
-        return hold(problem, passes, single)
-
-    monkeypatch.setattr(multipliers, "hold", spy)
+    assert oracle.problem.map.steepness > kinked.MAX_SINGLE_STEEPNESS
+    precisions = precisions_of(oracle, monkeypatch)
     found = minimum(oracle, 1e-6)
-    assert precisions == [False]
+    assert set(precisions) == {np.dtype(np.float64)}
     assert found.status is Status.CONVERGED
     phi, Y, c, B = plain(oracle)
     assert found.value is not None
@@ -223,15 +238,11 @@ def test_steep_features_are_made_in_float64(monkeypatch: pytest.MonkeyPatch) -> 
 def test_digits_that_float32_does_not_have_come_from_float64(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    precisions = []
-
-    def spy(problem: Problem, passes: Passes, single: bool) -> Any:
-        precisions.append(single)
-        return hold(problem, passes, single)
-
-    monkeypatch.setattr(multipliers, "hold", spy)
-    found = minimum(oracle_of(Hinge(), width=0.7), 1e-10)
-    assert precisions == [True, False]
+    oracle = oracle_of(Hinge(), width=0.7)
+    precisions = precisions_of(oracle, monkeypatch)
+    found = minimum(oracle, 1e-10)
+    assert precisions[0] == np.float32
+    assert precisions[-1] == np.float64
     assert found.status is Status.CONVERGED
 
 
@@ -247,7 +258,7 @@ def test_a_start_on_some_rows_is_a_start() -> None:
         problem = Problem(
             NystromMap(Gaussian(1.0), X[:30]), Constant(), Values(1), Absolute(), np.ones(1), 2
         )
-        passes = Passes(source, 1024, n_jobs=1, room=ROOM, point_bytes=16.0)
+        passes = Passes(source, 1024, n_jobs=1, room=ROOM)
         found.append(minimum(Oracle(problem, passes, draw(source, 100, 0)), 1e-5))
     one, other = (each.value for each in found)
     assert one is not None
@@ -313,26 +324,17 @@ def test_compiled_loops_are_the_formulas_of_the_losses(loss: Any) -> None:
 
 def test_features_without_room_are_made_again() -> None:
     oracle = oracle_of(Hinge())
-    held = hold(oracle.problem, oracle.passes, True)
-    assert held is not None
-    rows: HeldRows = held[0]
+    block = next(oracle.passes.source.blocks(N))
     some = np.array([3, 50, 200, 399])
-    rows.prepare(some)
-    kept = rows.features(some)
-    without = replace(rows, room=0.0)
-    without.prepare(some)
-    assert without.used == 0
-    assert np.array_equal(kept, without.features(some))
     phi, *_ = plain(oracle)
-    np.testing.assert_allclose(kept, phi[some], atol=1e-4)
-
-
-def test_losses_of_rows_are_taken_with_their_weights() -> None:
-    own = RowLosses(np.arange(4.0), (np.arange(4.0),), np.arange(8.0).reshape(4, 2))
-    some = own.take(np.array([1, 3]), 2.0)
-    assert some.c.tolist() == [2.0, 6.0]
-    assert [term.tolist() for term in some.terms] == [[1.0, 3.0]]
-    assert some.P.tolist() == [[2.0, 3.0], [6.0, 7.0]]
+    made = []
+    for room in (4.0 * M, 0.0):
+        rows = BlockRows(block, Held(oracle.problem, True, (False, False), True, room))
+        rows._prepare(block.X, some)
+        assert rows.used == (len(some) if room else 0)
+        made.append(rows._features(block.X, some))
+        np.testing.assert_allclose(made[-1], phi[some], atol=1e-4)
+    assert np.array_equal(*made)
 
 
 def test_random_features_have_the_same_way() -> None:
@@ -340,5 +342,5 @@ def test_random_features_have_the_same_way() -> None:
     X = rng.normal(size=(2000, 3))
     y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
     machine = SVC(approximation=RandomFeatures(60)).fit(X, y)
-    assert "certify" in machine.solution_.times
+    assert machine.solution_.solver == "method of multipliers"
     assert machine.solution_.status is Status.CONVERGED

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from mercer._threads import stream_blocks
 from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.checks import Check, Places
+from mercer.data.keeping import Keeping, Step
 from mercer.data.spill import MAX_HELD_BYTES, Groups, Sort, Spill
 from mercer.data.table import Table
 
@@ -84,8 +85,11 @@ class Source(ABC):
     n_rows: int | None = None
     """Number of rows; None before they were counted."""
 
-    here: bool = True
-    """Whether passes are made in this process, so that what they learn of rows can be kept."""
+    keeps: bool = True
+    """Whether blocks can keep what is known of their rows; see :meth:`keeping`."""
+
+    memory: float | None = None
+    """Bytes of memory of the machines that rows lie on; None if that is this machine."""
 
     feature_names: list[str] | None = None
 
@@ -162,6 +166,22 @@ class Source(ABC):
             raise ValueError("the source has no rows")
         return result
 
+    def keeping(self, step: Step, shared: Any, *, rows: int, n_jobs: int | None = None) -> Any:
+        """Return requests to blocks that keep what they know of their rows; a context.
+
+        Parameters
+        ----------
+        step : callable
+            See :data:`mercer.data.keeping.Step`; a function of a module.
+        shared : object
+            What is the same in all requests.
+        rows : int
+            Largest number of rows in a block.
+        n_jobs : int, optional
+            Number of threads.
+        """
+        return Keeping(self, step, shared, rows, n_jobs)
+
     def sorted(
         self,
         sort: Sort,
@@ -223,10 +243,10 @@ class Source(ABC):
 
 
 def _then(
-    function: Callable[[Block], Block], work: Callable[..., Any], block: Block, *rest: Any
+    function: Callable[[Block], Block], work: Callable[..., Any], block: Block | None, *rest: Any
 ) -> Any:
-    """Return work on a transformed block."""
-    return work(function(block), *rest)
+    """Return work on a transformed block, if there is one."""
+    return work(None if block is None else function(block), *rest)
 
 
 def _of_source(name: str) -> Any:
@@ -244,8 +264,8 @@ class Mapped(Source):
     names : list of str, optional
     """
 
-    n_rows, here, places, digests, reading_bytes = map(
-        _of_source, ("n_rows", "here", "places", "digests", "reading_bytes")
+    n_rows, keeps, memory, places, digests, reading_bytes = map(
+        _of_source, ("n_rows", "keeps", "memory", "places", "digests", "reading_bytes")
     )
 
     def __init__(
@@ -268,6 +288,9 @@ class Mapped(Source):
 
     def total(self, work: Work, shared: Any = None, state: Any = None, **how: Any) -> Any:
         return self.source.total(partial(_then, self.function, work), shared, state, **how)
+
+    def keeping(self, step: Step, shared: Any, **how: Any) -> Any:
+        return self.source.keeping(partial(_then, self.function, step), shared, **how)
 
     def sorted(self, sort: Sort, groups: int, **how: Any) -> AbstractContextManager[Groups]:
         return self.source.sorted(partial(_then, self.function, sort), groups, **how)

@@ -7,26 +7,14 @@ from contextlib import contextmanager
 from functools import partial, reduce
 from itertools import accumulate, pairwise
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 from mercer._threads import stream_blocks
 from mercer.data.base import Block, Source, Work
+from mercer.data.keeping import Part
 from mercer.data.partial_sums import PartialSums
 
 __all__ = ["Part", "Parts", "map_blocks"]
-
-
-class Part(NamedTuple):
-    """Some rows of a whole, with their place in it."""
-
-    source: Source | None
-    """The rows; None if there are none."""
-
-    number: int = 0
-    """Of the part, counted from zero."""
-
-    start: int = 0
-    """Number of its first row in the whole."""
 
 
 def map_blocks(
@@ -38,7 +26,6 @@ def map_blocks(
     count: int,
     rows: int = 4096,
     n_jobs: int | None = 1,
-    kept: dict[int, Any] | None = None,
 ) -> PartialSums:
     """Return the sums of ``work(block, shared, state)`` over the blocks of some parts.
 
@@ -59,10 +46,6 @@ def map_blocks(
         Largest number of rows in a block.
     n_jobs : int, optional
         Number of threads; those of the machine if None.
-    kept : dict, optional
-        What the last pass left beside each block, by the number of its first row. If given, `work`
-        is called with this as its fourth argument, None at first, and returns its summand and what
-        is kept for the next pass; the dictionary is changed when all blocks are done.
 
     Returns
     -------
@@ -83,7 +66,6 @@ def map_blocks(
     """
     sums = PartialSums(count)
     parts = list(parts)
-    left: dict[int, Any] = {}
 
     def blocks() -> Iterator[tuple[int, Block]]:
         for k, part in enumerate(parts):
@@ -98,10 +80,7 @@ def map_blocks(
     def summand(item: tuple[int, Block]) -> tuple[int, Any]:
         k, block = item
         with _named(parts[k].number):
-            if kept is None:
-                return k, work(block, shared, state)
-            value, left[block.start] = work(block, shared, state, kept.get(block.start))  # type: ignore[call-arg]
-            return k, value
+            return k, work(block, shared, state)
 
     found: dict[int, Any] = {}
     done = 0
@@ -113,8 +92,6 @@ def map_blocks(
         found[k] = found[k] + value if k in found else value
     for j in range(done, len(parts)):
         sums.put(parts[j].number, found.pop(j, None))
-    if kept is not None:
-        kept.update(left)
     return sums
 
 
@@ -155,6 +132,8 @@ class Parts(Source):
     >>> machine.n_features_in_
     2
     """
+
+    keeps = False
 
     def __init__(
         self,

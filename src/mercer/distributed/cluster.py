@@ -12,16 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from distributed import Client, Future
 
 from mercer.data.base import Block, Work
+from mercer.data.keeping import Step
+from mercer.data.memory import machine_bytes
 from mercer.data.partial_sums import PartialSums
 from mercer.data.spill import Groups, Sort
 from mercer.distributed.bundles import Bundles, bounds_of
 from mercer.distributed.holding import Holding, same, starts_of, submit, token_of
+from mercer.distributed.keeping import KeptOrder, KeptShards
 from mercer.distributed.partitions import Graph, Key, Parcel, PartitionRows, Partitions
 from mercer.distributed.reduction import (
     Answer,
@@ -70,8 +74,6 @@ class Cluster(Partitions):
     A pass ships the state down a tree of workers, and sums up the same tree: a few nodes for every
     worker. What is shared goes once to every worker and stays there, beside the rows.
     """
-
-    here = False
 
     def __init__(
         self,
@@ -134,27 +136,70 @@ class Cluster(Partitions):
         threads of a worker that work on its rows, by default all of them. Rows that are held are
         told to `report` when the pass ends, others as they are done.
         """
+        order = Order(work, None, state, rows, n_jobs, len(self.keys))
+        return self.ask(order, shared, report=report)
+
+    @property
+    def keeps(self) -> bool:  # type: ignore[override]
+        """Whether workers hold rows, beside which they can keep what is known of them."""
+        return self.hold
+
+    @property
+    def memory(self) -> float:  # type: ignore[override]
+        """Bytes that all workers have beside the rows."""
+        limits = [float(worker["memory_limit"] or 0) for worker in self.watch.workers().values()]
+        # Workers without a limit are taken to be on this machine, which they share.
+        whole = sum(limits) if limits and all(limits) else float(machine_bytes())
+        rows = 8.0 * sum(self.sizes or ()) * (self.n_features + 2) if self.load else 0.0
+        return max(0.0, whole - rows)
+
+    def keeping(self, step: Step, shared: Any, *, rows: int, n_jobs: int | None = None) -> Any:
+        """Return requests to blocks on the workers; see :meth:`mercer.data.Source.keeping`."""
+        return KeptShards(self, step, shared, rows, n_jobs)
+
+    def ask(
+        self,
+        order: Order | KeptOrder,
+        shared: Any,
+        again: KeptOrder | None = None,
+        report: Callable[[int], object] | None = None,
+    ) -> Any:
+        """Return the sum of what all shards answer.
+
+        Parameters
+        ----------
+        order : Order or KeptOrder
+        shared : object
+            What goes to every worker once, if it is large.
+        again : KeptOrder, optional
+            What shards are asked that miss what they kept.
+        report : callable, optional
+            Told the number of rows that are done.
+        """
         parcel, token = self._packed(shared)
-        if parcel is not None:
-            shared = None
-        order = Parcel.of(Order(work, shared, state, rows, n_jobs, len(self.keys)))
+        if parcel is None:
+            order = replace(order, shared=shared)
+            again = None if again is None else replace(again, shared=shared)
+        packed = Parcel.of(order)
         if self.hold:
             shards = list(self.holding.update())
             if parcel is not None:
                 shards = list(self.holding.with_shared(token, parcel))
-            answer = self._by_tree(shards, order)
+            answer = self._by_tree(shards, packed, again)
             for n in self.holding.sizes if report is not None else ():
                 report(n)  # type: ignore[misc]
         else:
             graph, keys = self._unheld()
             large = None if parcel is None else self._send(token, parcel)
-            answer = self._by_tasks(graph, keys, order, large, report)
+            answer = self._by_tasks(graph, keys, packed, large, report)
         total = answer.sums.total
         if total is None:
             raise ValueError("the source has no rows")
         return total
 
-    def _by_tree(self, shards: list[Future], order: Parcel) -> Answer:
+    def _by_tree(
+        self, shards: list[Future], order: Parcel, again: KeptOrder | None = None
+    ) -> Answer:
         """Return the sums over shards by calls from worker to worker, and by tasks where they fail.
 
         The scheduler is asked where shards lie, and has one task.
@@ -183,7 +228,7 @@ class Cluster(Partitions):
             raise min(answer.errors, key=lambda one: one[0])[1]
         if answer.missing:
             lost = [shards[i] for i in sorted(answer.missing)]
-            answer += self._by_tasks({}, lost, order)
+            answer += self._by_tasks({}, lost, order if again is None else Parcel.of(again))
         return answer
 
     def _by_tasks(

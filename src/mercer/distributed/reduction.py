@@ -22,6 +22,7 @@ from distributed.protocol.pickle import dumps
 from mercer.data.base import Work
 from mercer.data.partial_sums import PartialSums
 from mercer.data.parts import map_blocks
+from mercer.distributed.keeping import KeptOrder, MissingError
 from mercer.distributed.partitions import Key, Parcel
 from mercer.distributed.shards import Shard, bind, worker_threads
 
@@ -42,6 +43,18 @@ class Order:
     n_jobs: int | None
     count: int
     """Number of all partitions."""
+
+    def total(self, shard: Shard, shared: Any, n_jobs: int) -> PartialSums:
+        """Return the sums over a shard."""
+        return map_blocks(
+            self.work,
+            shard.parts,
+            shared,
+            self.state,
+            count=self.count,
+            rows=self.rows,
+            n_jobs=n_jobs,
+        )
 
 
 @dataclass(frozen=True)
@@ -70,27 +83,18 @@ _waiting: dict[str, set[asyncio.Task[Any]]] = {}
 """Calls of this process that wait, by the address that they wait for."""
 
 
-def total_of(shard: Shard, order: Order, threads: int) -> PartialSums:
+def total_of(shard: Shard, order: Order | KeptOrder, threads: int) -> PartialSums:
     """Return the sums over a shard.
 
     Parameters
     ----------
     shard : Shard
-    order : Order
+    order : Order or KeptOrder
     threads : int
         Of the worker.
     """
     shared = order.shared if shard.shared is None else shard.shared.value
-    n_jobs = min(order.n_jobs or threads, threads)
-    return map_blocks(
-        order.work,
-        shard.parts,
-        shared,
-        order.state,
-        count=order.count,
-        rows=order.rows,
-        n_jobs=n_jobs,
-    )
+    return order.total(shard, shared, min(order.n_jobs or threads, threads))
 
 
 def answer_alone(shard: Shard, order: Parcel, shared: Parcel | None) -> Answer:
@@ -136,11 +140,13 @@ def answer_as_root(shard: Shard, number: int, order: Parcel, others: Parcel) -> 
 
 def answer_here(shards: list[tuple[int, Shard]], order: Parcel, threads: int) -> Answer:
     """Return the sums over shards of this worker, and errors as part of the answer."""
-    asked: Order = order.value
+    asked: Order | KeptOrder = order.value
     answer = Answer(PartialSums(asked.count))
     for number, shard in shards:
         try:
             answer += Answer(total_of(shard, asked, threads))
+        except MissingError:
+            answer.missing.append(number)
         except Exception as error:
             try:
                 Parcel.of(error)

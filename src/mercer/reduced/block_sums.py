@@ -27,6 +27,10 @@ MIN_CURVATURE_SHARE = 1e-8
 SUMMED_ROWS = 2048
 
 
+# A decision value that lies beyond all kinks.
+FAR = 1e100
+
+
 # Rows of a part where their curvature is summed: a product with few would read the sum too often.
 CURVATURE_ROWS = 1024
 
@@ -42,7 +46,8 @@ def evaluate(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
     curved = []
     for rows in pieces(0, block.n, SUMMED_ROWS):
         seen = slice(problem.views * rows.start, problem.views * rows.stop)
-        slopes = Slopes(rounding.of(seen), Y[seen], c[seen], P[seen], b, total, s[seen])
+        tilt = state.get("tilt")
+        slopes = Slopes(rounding.of(seen), Y[seen], c[seen], P[seen], b, total, s[seen], tilt)
         raw = problem.sweep(X[rows], A, slopes)
         part = slopes.sums() | {"raw": raw}
         if slopes.points == 1:
@@ -75,6 +80,8 @@ class Slopes:
     curvature : Curvature, optional
         What curvatures at the only point are added to, with the weights `s` of the rows.
     s : (n, 1) or (n, k) array
+    tilt : (q, k) array, optional
+        By what slopes of curved rows are changed, in units of their curvatures and free columns.
     """
 
     def __init__(
@@ -86,7 +93,9 @@ class Slopes:
         b: Array,
         curvature: Curvature | None,
         s: Array,
+        tilt: Array | None = None,
     ) -> None:
+        self.tilt, self.S = tilt, np.zeros((Y.shape[1], P.shape[1], P.shape[1]))
         self.points = b.shape[1] // Y.shape[1]
         self.rounding = rounding if self.points == 1 else rounding.repeated(self.points)
         self.first, self.Y = rounding, Y
@@ -102,10 +111,17 @@ class Slopes:
             before = self.first.of(part).centre(self.Y[part], R, self.P[part])
             self.before[part] = np.tile(before, self.points)
             F = F + rounding.mu * self.before[part]
-        v = self.v[part] = rounding.rounded.gradient(y, F)
-        if self.curvature is not None:
+        v = rounding.rounded.gradient(y, F)
+        if self.curvature is not None or (self.points == 1 and not rounding.loss.smooth):
             D = np.broadcast_to(rounding.rounded.curvature(y, F), F.shape)
-            self.curvature.add(D, self.s[part], self.P[part], R)
+            self.S += np.einsum("nk,np,nq->kpq", self.c[part] * D, self.P[part], self.P[part])
+            if self.curvature is not None:
+                self.curvature.add(D, self.s[part], self.P[part], R)
+            if self.tilt is not None:
+                # Far out a loss has its smallest and largest slope.
+                ends = (rounding.rounded.gradient(y, np.full(F.shape, far)) for far in (-FAR, FAR))
+                v = np.clip(v - D * (self.P[part] @ self.tilt), *ends)
+        self.v[part] = v
         return np.asarray(self.c[part] * v)
 
     def sums(self) -> Sums:
@@ -124,6 +140,7 @@ class Slopes:
             young = np.maximum(value + loss.conjugate(y, v) - v * F, 0.0)
         return Sums(
             free=P.T @ G,
+            S=self.S,
             size=np.abs(P).T @ np.maximum(np.abs(G), 1e-6 * c),
             smooth=np.sum(c * smooth, axis=0),
             loss=np.sum(c * value, axis=0),

@@ -66,9 +66,10 @@ def duals(
     c = np.broadcast_to(s * problem.C, Y.shape)
     views = problem.views
     a, features = np.zeros(Y.shape), np.zeros((len(Y), problem.map.r))
-    if state.get("v") is not None:
-        seen = (views * sample.rows[:, None] + np.arange(views)).ravel()
-        a = -c * state["v"][:, seen].T
+    if state.get("slopes") is not None:
+        order = np.argsort(state["rows"])
+        place = order[np.searchsorted(state["rows"], sample.rows, sorter=order)]
+        a = -c * state["slopes"][:, place].reshape(problem.k, -1).T
         features = problem.map.features(np.asarray(problem.map.raw(X)))
         return a.reshape(-1, views, problem.k).sum(axis=1), features
     rounding = Rounded(loss, state)

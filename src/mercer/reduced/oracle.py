@@ -75,6 +75,8 @@ class Evaluation:
         Rows where the loss is curved.
     H : Summed or None
         Curvature.
+    S : (k, q, q) array or None
+        Curvature of the free columns, where slopes were tilted.
     """
 
     smooth: Array
@@ -87,6 +89,7 @@ class Evaluation:
     size: Array
     active: Array
     H: Summed | None
+    S: Array | None = None
 
 
 class Oracle:
@@ -174,7 +177,13 @@ class Oracle:
         self._earlier["mu0"] = np.vstack([self._earlier["mu0"], mu])
 
     def evaluate(
-        self, W: Array, b: Array, mu: Array, name: str = "value", curved: bool = True
+        self,
+        W: Array,
+        b: Array,
+        mu: Array,
+        name: str = "value",
+        curved: bool = True,
+        tilt: Array | None = None,
     ) -> Evaluation:
         """Return value, slopes and certificate at points.
 
@@ -188,12 +197,16 @@ class Oracle:
             What the pass is called.
         curved : bool, default=True
             Whether the curvature is wanted too.
+        tilt : (q, k) array, optional
+            By what slopes of curved rows are changed; see :class:`Slopes`.
         """
         smooth = self.problem.loss.smooth
         state = self.state(W, b, mu) | {
             "dense": curved and self.dense,
             "sample": self.rows_for_curvature if curved and not (self.dense or smooth) else 0,
         }
+        if tilt is not None:
+            state["tilt"] = tilt
         sums = self.passes(name, evaluate, self.problem, state)
         norm = 0.5 * np.sum(W * W, axis=0)
         gw = W + self.problem.map.lower(sums["raw"])
@@ -213,6 +226,7 @@ class Oracle:
             size=size,
             active=sums["active"],
             H=self._curvature(sums, state) if curved else None,
+            S=sums["S"],
         )
 
     def state(self, W: Array, b: Array, mu: Array) -> dict[str, Any]:

@@ -52,9 +52,6 @@ class Passes:
     room: float = 0.0
     """Bytes in which rows may be held from one pass to the next; none where rows are elsewhere."""
 
-    point_bytes: float = 0.0
-    """About how many bytes a point takes."""
-
     identity: str = ""
     """Of the rows: passes over others are not taken for these."""
 
@@ -106,25 +103,50 @@ class Passes:
         kept = None if anew else self._kept(number, key)
         if kept is not None:
             return kept
-        done, start = 0, time.perf_counter()
-        with nullcontext() if self.bar is None else self.bar(name, self.n) as bar:
+        done = 0
 
+        def make(told: Callable[[int], object]) -> Any:
             def report(n: int) -> None:
                 nonlocal done
                 done += n
-                if bar is not None:
-                    bar(n)
+                told(n)
 
-            result = self.source.total(
+            return self.source.total(
                 work, shared, state, rows=self.rows, report=report, n_jobs=self.n_jobs
             )
+
+        result = self._shown(name, make)
+        self.n = done or self.n
+        if self.directory is not None and isinstance(result, Sums):
+            self._keep(number, key, result)
+        return result
+
+    def timed(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what a function returns that goes through all rows by itself: a pass as well.
+
+        Parameters
+        ----------
+        name : str
+        make : callable
+        """
+        self.count += 1
+
+        def told(report: Callable[[int], object]) -> Any:
+            result = make()
+            report(self.n or 0)
+            return result
+
+        return self._shown(name, told)
+
+    def _shown(self, name: str, make: Callable[[Callable[[int], object]], Any]) -> Any:
+        """Make a pass, shown to whoever watches, and count its seconds."""
+        start = time.perf_counter()
+        with nullcontext() if self.bar is None else self.bar(name, self.n) as bar:
+            result = make(lambda n: None if bar is None else bar(n))
         elapsed = time.perf_counter() - start
         self.read += 1
         self.seconds += elapsed
         self.times[name] = self.times.get(name, 0.0) + elapsed
-        self.n = done or self.n
-        if self.directory is not None and isinstance(result, Sums):
-            self._keep(number, key, result)
         return result
 
     def _key(self, name: str, work: Work, shared: Any, state: Any) -> str:

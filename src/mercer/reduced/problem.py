@@ -18,7 +18,16 @@ from mercer.reduced.targets import Targets
 from mercer.reduced.variable_width import VariableWidth
 from mercer.regularizers.null_space import NullSpace
 
-__all__ = ["Problem", "as_rows", "columns_of", "held_out", "loss_of", "rows_of", "single_problem"]
+__all__ = [
+    "Problem",
+    "as_rows",
+    "at_rows",
+    "columns_of",
+    "held_out",
+    "loss_of",
+    "rows_of",
+    "single_problem",
+]
 
 
 @dataclass
@@ -140,6 +149,13 @@ def loss_of(loss: Loss, block: Block, rows: Any = None) -> Loss:
         return loss
     rows = slice(block.start, block.start + block.n) if rows is None else rows
     return _replaced(loss, lambda x: np.asarray(x)[rows, None] if np.ndim(x) == 1 else x)
+
+
+def at_rows(loss: Loss, rows: Any) -> Loss:
+    """Return the loss of some of all rows, where each has parameters of its own."""
+    if not any(np.ndim(value) == 1 for value in loss.per_sample().values()):
+        return loss
+    return _replaced(loss, lambda x: np.asarray(x)[rows] if np.ndim(x) == 1 else x)
 
 
 def rows_of(loss: Loss, rows: slice) -> Loss:

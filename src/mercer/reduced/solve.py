@@ -22,7 +22,7 @@ from mercer.reduced.base import MAX_DENSE_FEATURES, Approximation, FeatureMap
 from mercer.reduced.block_sums import CURVATURE_ROWS, score
 from mercer.reduced.census import Census
 from mercer.reduced.cost import Cost, approximation_cost
-from mercer.reduced.multipliers import accepts, minimize_held
+from mercer.reduced.kinked import accepts, minimize_kinked
 from mercer.reduced.newton import Minimum, Newton
 from mercer.reduced.oracle import SIZE_ROWS, Oracle
 from mercer.reduced.passes import Passes
@@ -234,7 +234,8 @@ def open_passes(
         ending = f"; {most} centres or random features fit" if most else ""
         raise ValueError(f"{refusal}{ending}") from None
     # Passes of a checkpoint are kept as sums, from which nothing is known of single rows.
-    room = HELD_MEMORY_SHARE * parse(how.memory_limit) if source.here and not how.checkpoint else 0
+    memory = parse(how.memory_limit) if source.memory is None else source.memory
+    room = HELD_MEMORY_SHARE * memory if source.keeps and not how.checkpoint else 0.0
     return Passes(
         source,
         rows=height,
@@ -242,7 +243,6 @@ def open_passes(
         directory=how.checkpoint,
         bar=bar,
         room=room,
-        point_bytes=8.0 * p,
     )
 
 
@@ -421,7 +421,7 @@ def minimize_reduced(
         listener=listener,
     )
     start = (W, b) if first is None else first
-    found = minimize_held(newton, oracle, *start) if accepts(oracle) else None
+    found = minimize_kinked(newton, oracle, *start) if accepts(oracle) else None
     return oracle, newton.minimize(oracle, *start) if found is None else found
 
 
@@ -472,7 +472,10 @@ def _solve(
     problem = problem_of(task, phi, passes, how, columns)
     start = None if first is None else (first[0][:, columns], first[1][:, columns])
     oracle, found = minimize_reduced(task, problem, passes, census.pool, start)
-    state = oracle.state(found.W, found.b, found.mu) | {"v": found.v}
+    state = oracle.state(found.W, found.b, found.mu) | {
+        "slopes": found.slopes,
+        "rows": census.pool.rows,
+    }
     cost = approximation_cost(task.kernel, problem, state, census.pool)
     total = total_gap(task.kernel, problem, state, found, census.pool, cost, passes.count)
     return _Part(state["A"], found, cost, total)

@@ -1,0 +1,366 @@
+r"""Losses with kinks: the searches of all problems side by side, over rows that keep their state.
+
+Searches (:mod:`mercer.reduced.multipliers`) ask for sums over rows, and what all of them ask for is
+one request to every block (:mod:`mercer.reduced.row_state`): in this process, from files that do
+not fit into memory, or on the workers of a cluster. They begin on the rows that were drawn, go on
+in float32 where that has enough digits, and end with a certificate in float64.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer._deadline import time_left
+from mercer._threads import team
+from mercer._typing import Array
+from mercer.data.arrays import Arrays
+from mercer.data.base import Block, Sums
+from mercer.data.keeping import Keeping
+from mercer.losses.base import ConjugateLoss
+from mercer.reduced.base import MAX_DENSE_FEATURES
+from mercer.reduced.multipliers import Point, Report, Search, search
+from mercer.reduced.newton import STRAIGHT_CURVATURE, Minimum, Newton
+from mercer.reduced.oracle import Evaluation, Oracle
+from mercer.reduced.problem import at_rows
+from mercer.reduced.row_state import (
+    ALL,
+    BlockRows,
+    Certify,
+    Curvature,
+    Held,
+    Pick,
+    Refine,
+    Slopes,
+    Values,
+    answer,
+)
+from mercer.solvers.monitor import Progress
+from mercer.solvers.status import Status
+
+__all__ = ["accepts", "minimize_kinked"]
+
+# Features up to which a factor of their curvature is made in every step.
+MAX_FEATURES = 2000
+
+# Beyond this steepness features of values in float32 have too few digits.
+MAX_SINGLE_STEEPNESS = 300.0
+
+# Relative gap up to which values in float32 lead.
+MIN_SINGLE_GAP = 3e-5
+
+# Rows of which one was drawn, at least, where a search begins on those drawn; and its gap.
+MIN_ROWS_PER_DRAWN, START_GAP = 2, 1e-2
+
+# Widths over which kinks are rounded at first, in spreads of the targets: on the first rows, and
+# at least on all.
+START_WIDTH, WHOLE_WIDTH = 1.0, 0.1
+
+# Steps after which a search ends whose gap has not fallen by half meanwhile, in either precision.
+STILL_SINGLE_STEPS, STILL_STEPS = 10, 30
+
+# Rows of a block of those drawn.
+START_BLOCK_ROWS = 16384
+
+
+def accepts(oracle: Oracle) -> bool:
+    """Answer whether a problem is one of losses with kinks whose rows can keep their state.
+
+    Parameters
+    ----------
+    oracle : Oracle
+    """
+    problem, source = oracle.problem, oracle.passes.source
+    loss = problem.loss
+    if loss.smooth or not isinstance(loss, ConjugateLoss) or problem.map.core is not problem.map:
+        return False
+    terms = loss.terms()
+    bounded = np.all(np.isfinite(terms.lower)) and np.all(np.isfinite(terms.upper))
+    # What makes features of values travels to other machines only where it is small.
+    most = MAX_FEATURES if source.memory is None else MAX_DENSE_FEATURES
+    return bool(bounded) and problem.map.r <= most and oracle.passes.room > 0.0
+
+
+def holding(oracle: Oracle) -> Held | None:
+    """Return what blocks are to keep; None where memory does not hold it.
+
+    Parameters
+    ----------
+    oracle : Oracle
+    """
+    problem, passes = oracle.problem, oracle.passes
+    if passes.n is None:
+        return None
+    single = problem.map.steepness <= MAX_SINGLE_STEEPNESS
+    none = Held(problem, single, (False, False), False)
+    room = passes.room / passes.n - _state_bytes(oracle, none)
+    if room < 0.0:
+        return None
+    double, half = (size * problem.map.m for size in (8.0, 4.0))
+    values = double <= room, half <= room
+    points = not values[single] and 8.0 * problem.p <= room
+    left = room - max(double * values[0], half * values[1]) - points * 8.0 * problem.p
+    return Held(problem, single, values, points, left)
+
+
+def _state_bytes(oracle: Oracle, held: Held) -> float:
+    """Return the bytes that a row takes, as some rows tell."""
+    pool, some = oracle.pool, min(256, len(oracle.pool.keys))
+    y, s = (None if part is None else np.asarray(part)[:some] for part in (pool.y, pool.s))
+    problem = replace(held.problem, loss=at_rows(held.problem.loss, pool.rows[:some]))
+    rows = BlockRows(Block(pool.X[:some], y, s, 0), replace(held, problem=problem))
+    return rows.state_bytes / some
+
+
+class _Server:
+    """Answers what searches ask for, those of all problems by one request to every block.
+
+    Parameters
+    ----------
+    keeping : Keeping
+    held : Held
+    single : bool
+        Whether values are in float32 now.
+    timed : callable, optional
+        Makes a request that goes through all values: from its name and a function that makes it.
+    """
+
+    def __init__(
+        self, keeping: Any, held: Held, timed: Callable[[str, Callable[[], Any]], Any] | None = None
+    ) -> None:
+        self.keeping, self.held, self.single = keeping, held, held.single
+        self.timed = timed
+        self.begun = False
+
+    def __call__(self, asked: dict[int, Any], read: bool | None = None) -> dict[int, Any]:
+        """Answer requests by the number of the problem."""
+        kinds = {type(one) for one in asked.values()}
+        heavy = kinds & {Values, Slopes, Curvature, Certify}
+        if read is None:
+            read = bool(heavy) and self.held.reads(self.single)
+        read, self.begun = read or not self.begun, True
+
+        def make() -> Sums:
+            found: Sums = self.keeping(asked, read)
+            return found
+
+        name = next((n for kind, n in NAMES.items() if kind in kinds), "")
+        sums = make() if self.timed is None or not name else self.timed(name, make)
+        found: dict[int, Any] = {j: Sums() for j in asked}
+        for name, value in sums.items():
+            j, _, own = name.partition(":")
+            found[int(j)][own] = value
+        return found
+
+    def refine(self) -> None:
+        """Have values in float64 from now on."""
+        self.single = False
+        self({ALL: Refine()})
+        # Values that are to be kept are made of points, which are read for that.
+        self.begun = self.held.points
+
+
+NAMES = {Values: "value", Slopes: "slope", Certify: "certify"}
+"""What requests are called that go through values at all rows."""
+
+
+def _run(
+    searches: dict[int, Search], server: _Server, told: Callable[[], Status | None]
+) -> Status | None:
+    """Lead searches side by side until all have ended, or whoever is told says why to end."""
+    asked: dict[int, Any] = {}
+    for j, one in searches.items():
+        asked[j] = next(one)
+    while asked:
+        open_ones = {j: one for j, one in asked.items() if not isinstance(one, Report)}
+        found: dict[int, Any]
+        if open_ones:
+            found = server(open_ones)
+        else:
+            ended = told()
+            if ended is not None:
+                return ended
+            found = dict.fromkeys(asked)
+        for j, sums in found.items():
+            try:
+                asked[j] = searches[j].send(sums)
+            except StopIteration:
+                del asked[j]
+    return None
+
+
+def minimize_kinked(how: Newton, oracle: Oracle, W: Array, b: Array) -> Minimum | None:
+    """Minimize all problems of an oracle; None where memory does not hold what rows keep.
+
+    Parameters
+    ----------
+    how : Newton
+        Tolerance and limits; its width is two spreads of the targets.
+    oracle : Oracle
+    W, b : (r, k) and (q, k) arrays
+        Coefficients to begin with.
+    """
+    held = holding(oracle)
+    if held is None:
+        return None
+    passes = oracle.passes
+    blocks = passes.source.keeping(answer, held, rows=passes.rows, n_jobs=passes.n_jobs)
+    with team(), blocks as keeping:
+        return _Run(how, oracle, W, b).go(_Server(keeping, held, passes.timed))
+
+
+class _Run:
+    """A run of the method for all problems: their points, and what is known of them."""
+
+    def __init__(self, how: Newton, oracle: Oracle, W: Array, b: Array) -> None:
+        self.how, self.oracle = how, oracle
+        self.start = time.perf_counter()
+        self.problem = oracle.problem
+        self.k = W.shape[1]
+        self.least = np.broadcast_to(np.asarray(how.least, dtype=float), (self.k,))
+        self.spread = 0.5 * how.width
+        self.found = Minimum(W, b, np.full(self.k, self.spread), solver="method of multipliers")
+        self.found.resolution = how.tol * float(np.sum(self.least))
+        self.points: list[Point] = []
+
+    def go(self, server: _Server) -> Minimum:
+        """Minimize, again in float64 if that is needed."""
+        found, how = self.found, self.how
+        first = found.W, found.b
+        self.points = self._begin(server.held)
+        tol = max(how.tol, MIN_SINGLE_GAP) if server.single else how.tol
+        status = self._search(server, tol, range(self.k))
+        while True:
+            self._certify(server)
+            value = found.value
+            assert value is not None
+            open_ones = [int(j) for j in np.flatnonzero(~self._met(value))]
+            if not open_ones or status is not None:
+                found.status = Status.CONVERGED if not open_ones else status or Status.STALLED
+                break
+            if not server.single:
+                # Passes over rounded losses, which need no feasible slopes, may go on from there.
+                found.status = Status.STALLED
+                other = how.minimize(self.oracle, *first)
+                assert other.value is not None
+                if float(np.sum(other.value.gap)) < float(np.sum(value.gap)):
+                    return other
+                break
+            server.refine()
+            for j in open_ones:
+                self.points[j].primal, self.points[j].dual = np.inf, -np.inf
+            status = self._search(server, how.tol, open_ones)
+        rows = np.asarray(self.oracle.pool.rows)
+        found.slopes = server({ALL: Pick(rows)})[ALL]["v"]
+        return found
+
+    def _met(self, value: Evaluation) -> NDArray[np.bool_]:
+        goal = self.how.tol * np.maximum(np.abs(value.primal), self.least)
+        return np.asarray(value.gap <= goal)
+
+    def _begin(self, held: Held) -> list[Point]:
+        """Return points to begin with: where the rows drawn have their minimum, or as given."""
+        pool, drawn = self.oracle.pool, len(self.oracle.pool.keys)
+        W, b, mu = self.found.W, self.found.b, START_WIDTH * self.spread
+        if pool.n >= MIN_ROWS_PER_DRAWN * drawn and not np.any(W):
+            # Every row drawn stands for several.
+            loss, C = at_rows(self.problem.loss, pool.rows), self.problem.C * (pool.n / drawn)
+            few = replace(held, problem=replace(self.problem, loss=loss, C=C))
+            few = replace(few, values=(True, True), feature_bytes=8.0 * self.problem.map.r)
+            points = [Point(W[:, j], b[:, j], mu) for j in range(self.k)]
+            some = Arrays(pool.X, pool.y, pool.s)
+            n_jobs = self.oracle.passes.n_jobs
+            with Keeping(some, answer, few, START_BLOCK_ROWS, n_jobs) as keeping:
+                tol = max(self.how.tol, START_GAP)
+                searches = self._searches(points, tol, STILL_SINGLE_STEPS, range(self.k))
+                _run(searches, _Server(keeping, few), lambda: None)
+            W = np.stack([point.w for point in points], axis=1)
+            b = np.stack([point.b for point in points], axis=1)
+            mu = WHOLE_WIDTH * self.spread
+        first = bool(np.any(W))
+        return [Point(W[:, j], b[:, j], mu, first) for j in range(self.k)]
+
+    def _searches(
+        self, points: list[Point], tol: float, patience: int, columns: Sequence[int]
+    ) -> dict[int, Search]:
+        phi, d = self.problem.map, self.oracle.d
+        return {
+            j: search(phi, d[:, j], points[j], tol, float(self.least[j]), patience) for j in columns
+        }
+
+    def _search(self, server: _Server, tol: float, columns: Sequence[int]) -> Status | None:
+        patience = STILL_SINGLE_STEPS if server.single else STILL_STEPS
+        try:
+            return _run(self._searches(self.points, tol, patience, columns), server, self._told)
+        except KeyboardInterrupt:
+            if not all(np.isfinite(point.dual) for point in self.points):
+                raise
+            return Status.INTERRUPTED
+
+    def _told(self) -> Status | None:
+        """Tell whoever listens where the searches are, and return why to end."""
+        found, how, points = self.found, self.how, self.points
+        found.n_iter = max(point.steps for point in points)
+        primal = sum(point.primal for point in points)
+        if not np.isfinite(primal):
+            raise ValueError(
+                "the objective is not finite in floating point: the data contain very large "
+                "values. Scale the inputs and targets, or lower C."
+            )
+        elapsed = time.perf_counter() - self.start
+        gap = max(0.0, primal - sum(point.dual for point in points))
+        progress = Progress(found.n_iter, primal, gap, 0.0, elapsed)
+        found.history.append(progress)
+        if how.listener is not None and how.listener(progress):
+            return Status.STOPPED
+        if all(point.done for point in points):
+            return None
+        if 0 <= how.max_iter <= found.n_iter:
+            return Status.MAX_ITER
+        late = how.max_time is not None and elapsed >= how.max_time
+        return Status.MAX_TIME if late or not time_left() else None
+
+    def _certify(self, server: _Server) -> None:
+        """Evaluate the best coefficients and slopes in float64, by a pass over all rows."""
+        found, problem, d = self.found, self.problem, self.oracle.d
+        W = found.W = np.stack([point.best[0] for point in self.points], axis=1)
+        b = found.b = np.stack([point.best[1] for point in self.points], axis=1)
+        found.mu = np.array([point.mu for point in self.points])
+        A = problem.map.lift(W)
+        asked = {}
+        for j, point in enumerate(self.points):
+            # A step whose length was found is made; slopes that were found the best are kept.
+            asked[j] = Certify(A[:, j], b[:, j], **point.taken())
+        read = server.single or server.held.reads(False)
+        parts = server(asked, read and not server.held.points)
+        sums = {
+            name: np.stack([np.asarray(parts[j][name]) for j in range(self.k)], axis=-1)
+            for name in parts[0]
+        }
+        gw = W + problem.map.lower(sums["raw"])
+        gb, size = sums["free"] + d, sums["size"] + np.abs(d)
+        # A residual of the unpenalized columns leaves the bound open by what b can still move.
+        floor = STRAIGHT_CURVATURE * size / self.how.width
+        open_part = np.divide(gb * gb, floor, out=np.zeros_like(gb), where=floor > 0)
+        ratio = np.divide(np.abs(gb), size, out=np.zeros_like(gb), where=size > 0)
+        primal = 0.5 * np.sum(W * W, axis=0) + np.sum(b * d, axis=0) + sums["loss"]
+        gap = 0.5 * np.sum(gw * gw, axis=0) + sums["young"]
+        gap += np.abs(np.sum(b * gb, axis=0)) + np.sum(open_part, axis=0)
+        found.value = Evaluation(
+            smooth=primal,
+            primal=primal,
+            gap=gap,
+            gw=gw,
+            gb=gb,
+            young=sums["young"],
+            residual=np.max(ratio, axis=0, initial=0.0),
+            size=size,
+            active=np.array([point.active for point in self.points], dtype=float),
+            H=None,
+        )
+        found.known = (W, b, found.mu)

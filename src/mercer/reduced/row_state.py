@@ -1,0 +1,513 @@
+r"""What a search over losses with kinks keeps of every row, a block at a time.
+
+Of a row and a problem these are the decision value f, how it changes along a step g, the slope v of
+its loss and the slope v0 that the loss is rounded around. A request changes them or asks for sums
+over them,
+
+.. math:: F = R A, \qquad R'(c v), \qquad \sum_i d_i\, \phi_i \phi_i', \qquad
+          \sum_i c_i\, l_\mu(t_i), \qquad t = f + s g + P b
+
+with R values of the functions of an approximation, which a block keeps if there is room, in float32
+where that does, or makes again from its points. Requests are small and so are sums: rows stay where
+they are, in this process or on a worker, and a block that was lost is made again by the requests it
+had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk, ssyrk
+
+from mercer._typing import Array
+from mercer.data.base import Block, Sums
+from mercer.kernels.points import pieces, take
+from mercer.losses.base import QuadraticDualLoss
+from mercer.reduced._kinked_numba import add_rows, fenchel_young, rounded
+from mercer.reduced.problem import Problem, as_rows, columns_of, single_problem
+
+__all__ = [
+    "ALL",
+    "Balance",
+    "Certify",
+    "Curvature",
+    "Held",
+    "Look",
+    "Pick",
+    "Refine",
+    "Request",
+    "Slopes",
+    "Values",
+    "answer",
+]
+
+ALL = -1
+"""Number of a request that concerns all problems."""
+
+# Features of so many rows are made at once.
+FEATURE_ROWS = 4096
+
+# Part of the rows up to which sums over rows that changed are cheaper than those over all.
+CHANGED_SHARE = 0.25
+
+# Part of its weight that a row counts for at least, in the sizes that residuals are compared with.
+MIN_SIZE_SHARE = 1e-6
+
+
+@dataclass(frozen=True)
+class Request:
+    """Asks a problem for sums over its rows, after changes that were decided meanwhile.
+
+    Parameters
+    ----------
+    keep : bool
+        Take the slopes for the best so far.
+    recentre : bool
+        Round losses around the slopes from now on.
+    advance : float
+        Length of the step that is made.
+    """
+
+    keep: bool = field(default=False, kw_only=True)
+    recentre: bool = field(default=False, kw_only=True)
+    advance: float = field(default=0.0, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Values(Request):
+    """Computes values ``R A`` at all rows: those of the function, or along a step."""
+
+    A: Array
+    step: bool = False
+
+
+@dataclass(frozen=True)
+class Look(Request):
+    """Asks for rounded losses, their slopes and curvatures in b and, if wanted, along the step."""
+
+    b: Array
+    mu: float
+    s: float = 0.0
+    along: bool = False
+
+
+@dataclass(frozen=True)
+class Balance(Request):
+    """Changes slopes of curved rows by what they have of ``P y``, and asks for the residual."""
+
+    b: Array
+    mu: float
+    y: Array
+
+
+@dataclass(frozen=True)
+class Slopes(Request):
+    """Asks for ``R'(c v)``, and for losses and conjugates at coefficients b."""
+
+    b: Array
+
+
+@dataclass(frozen=True)
+class Curvature(Request):
+    """Asks for products of features, with each other and with free columns, over curved rows."""
+
+    b: Array
+    mu: float
+
+
+@dataclass(frozen=True)
+class Certify(Request):
+    """Asks in float64 for what makes value and gap: at coefficients, for the best slopes."""
+
+    A: Array
+    b: Array
+
+
+@dataclass(frozen=True)
+class Refine:
+    """Has values in float64 from now on."""
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Asks for the best slopes of all problems at some rows."""
+
+    rows: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Held:
+    """What blocks keep, the same for all of them.
+
+    Parameters
+    ----------
+    problem : Problem
+    single : bool
+        Whether values are in float32 at first.
+    values : pair of bool
+        Whether values are kept in float64, and in float32.
+    points : bool
+        Whether points are kept where values are not.
+    feature_bytes : float
+        Of a row, on average, in which features may be kept.
+    """
+
+    problem: Problem
+    single: bool
+    values: tuple[bool, bool]
+    points: bool
+    feature_bytes: float = 0.0
+
+    def reads(self, single: bool) -> bool:
+        """Answer whether rows are read again wherever values are needed."""
+        return not (self.values[single] or self.points)
+
+
+@lru_cache(maxsize=64)
+def _constant(value: float, n: int) -> Array:
+    """Return n equal numbers: blocks have them in common."""
+    return np.full(n, value)
+
+
+def _compact(values: Array) -> Array:
+    """Return an array, the one that all blocks share where its numbers are equal."""
+    values = np.ascontiguousarray(values)
+    same = len(values) > 0 and values[0] == values[-1] and bool(np.all(values == values[0]))
+    return _constant(float(values[0]), len(values)) if same else values
+
+
+class ProblemRows:
+    """What one problem keeps of the rows of a block.
+
+    Parameters
+    ----------
+    c : (N,) array
+        Weights; rows are counted as often as they are seen.
+    terms : tuple of six arrays of shape (N,)
+        Slopes of the conjugate above and below zero, its curvatures there, and the smallest and the
+        largest slope of the loss.
+    P : (N, q) array
+        Unpenalized columns.
+    """
+
+    def __init__(self, c: Array, terms: tuple[Array, ...], P: Array) -> None:
+        self.c, self.terms, self.P = _compact(c), tuple(map(_compact, terms)), P
+        above, below, _, _, low, high = self.terms
+        self.f, self.g = np.zeros(len(c)), np.zeros(0)
+        # Slopes before any are known: of no loss, or halfway at a kink.
+        self.v0 = np.where(above > below, 0.0, 0.5 * (low + high))
+        self.v, self.best = self.v0.copy(), self.v0.copy()
+        self.known: tuple[Array, Array] | None = None
+        """Weighted slopes whose sum over raw functions is known, and that sum."""
+
+    def change(self, one: Request) -> None:
+        """Do what was decided since the last request."""
+        if one.keep:
+            self.best[:] = self.v
+        if one.recentre:
+            self.v0[:] = self.v
+        if one.advance:
+            self.f += one.advance * self.g
+
+    def at(self, b: Array, s: float = 0.0, along: bool = False) -> Array:
+        """Return decision values t."""
+        t = self.f + s * self.g if along else self.f
+        return t + self.P @ b if len(b) else t
+
+    def round(self, t: Array, mu: float, v: Array) -> tuple[float, Array]:
+        """Return the sum of rounded losses and their weighted curvatures; write their slopes."""
+        bent = np.empty(len(t))
+        total = rounded(t, self.v0, mu, self.c, *self.terms, v, bent)
+        return float(total), bent
+
+    def look(self, one: Look) -> Sums:
+        t = self.at(one.b, one.s, one.along)
+        value, bent = self.round(t, one.mu, self.v)
+        P, u = self.P, self.c * self.v
+        found = self.residual(u)
+        weighted = P * bent[:, None]
+        found |= {"value": value, "S": weighted.T @ P, "active": float(np.count_nonzero(bent))}
+        if one.along:
+            bent_g = bent * self.g
+            found |= {"gu": self.g @ u, "gg": bent_g @ self.g, "gP": P.T @ bent_g}
+        return found
+
+    def residual(self, u: Array) -> Sums:
+        """Return sums of weighted slopes over unpenalized columns, and their sizes."""
+        return Sums(free=self.P.T @ u, size=np.abs(self.P).T @ np.abs(u))
+
+    def balance(self, one: Balance) -> Sums:
+        _, bent = self.round(self.at(one.b), one.mu, np.empty(len(self.v)))
+        rows = np.flatnonzero(bent)
+        low, high = self.terms[4:]
+        moved = self.v[rows] - bent[rows] / self.c[rows] * (self.P[rows] @ one.y)
+        self.v[rows] = np.clip(moved, low[rows], high[rows])
+        return self.residual(self.c * self.v)
+
+    def losses(self, b: Array) -> Sums:
+        names = ("loss", "conjugate", "young")
+        found = fenchel_young(self.at(b), self.v, self.c, *self.terms)
+        return Sums(zip(names, map(float, found), strict=True))
+
+
+class BlockRows:
+    """Rows of a block, with what all problems keep of them.
+
+    Parameters
+    ----------
+    block : Block
+    held : Held
+    """
+
+    def __init__(self, block: Block, held: Held) -> None:
+        problem = self.problem = held.problem
+        X, Y, s, P, loss = problem.admit(block)
+        self.start, self.n, self.views = block.start, block.n, problem.views
+        self.single, self.values = held.single, held.values
+        self.points = X if held.points else None
+        self.R: Any = None
+        c = np.broadcast_to(s * problem.C, Y.shape)
+        self.own = []
+        for j in range(problem.k):
+            one = single_problem(columns_of(loss, np.array([j])))
+            assert isinstance(one, QuadraticDualLoss)
+            t = one.dual_terms(Y[:, j], np.ones(len(Y)))
+            # Coefficients are slopes of the other sign.
+            terms = (-t.p_neg, -t.p_pos, t.q_neg, t.q_pos, -t.upper, -t.lower)
+            self.own.append(ProblemRows(c[:, j], terms, P))
+        self.room = int(held.feature_bytes * self.n)
+        self._forget_features()
+
+    def _forget_features(self) -> None:
+        self.where = np.full(self.n, -1, dtype=np.int32)
+        self.kept = np.empty((0, self.problem.map.r), dtype=self.dtype)
+        self.used = 0
+
+    @property
+    def state_bytes(self) -> float:
+        """Bytes that rows take beside points, values and features."""
+        own = self.own[0]
+        # Weighted slopes whose sum is known, and a step, come later.
+        arrays = [own.f, own.f, own.f, own.v0, own.v, own.best]
+        shared = own.c, *own.terms
+        arrays += [one for one in shared if one is not _constant(float(one[0]), len(one))]
+        return float(len(self.own) * sum(one.nbytes for one in arrays) + own.P.nbytes)
+
+    @property
+    def dtype(self) -> Any:
+        """Precision of values and features."""
+        return np.float32 if self.single else np.float64
+
+    def answer(self, block: Block | None, asked: dict[int, Any]) -> Sums:
+        """Return the sums that problems ask for, by ``"number:name"``."""
+        common = asked.get(ALL)
+        found = Sums()
+        if isinstance(common, Refine):
+            self._refine()
+        elif isinstance(common, Pick):
+            found[f"{ALL}:v"] = self._pick(common.rows)
+        requests = {j: one for j, one in asked.items() if j != ALL}
+        for j, one in requests.items():
+            self.own[j].change(one)
+        X = self.points if self.points is not None else None if block is None else as_rows(block)
+        parts = self._certified(X, requests)
+        parts |= self._products(X, requests)
+        for j, one in requests.items():
+            if isinstance(one, Look):
+                parts[j] = self.own[j].look(one)
+            elif isinstance(one, Balance):
+                parts[j] = self.own[j].balance(one)
+            elif isinstance(one, Curvature):
+                parts[j] = self._curvature(X, self.own[j], one)
+        for j, sums in parts.items():
+            found |= {f"{j}:{name}": value for name, value in sums.items()}
+        return found
+
+    def _refine(self) -> None:
+        self.single, self.R = False, None
+        self._forget_features()
+        for own in self.own:
+            own.known = None
+
+    def _pick(self, rows: NDArray[np.int64]) -> Array:
+        """Return the best slopes (k, len(rows), views), zero at rows of other blocks."""
+        found = np.zeros((len(self.own), len(rows), self.views))
+        mine = np.flatnonzero((rows >= self.start) & (rows < self.start + self.n))
+        for j, own in enumerate(self.own):
+            found[j, mine] = own.best.reshape(self.n, self.views)[rows[mine] - self.start]
+        return found
+
+    # Values ---------------------------------------------------------------------------------------
+
+    def _raw(self, X: Any, rows: NDArray[np.intp]) -> Array:
+        """Return values at some rows, (n, m)."""
+        if self.R is not None:
+            return np.asarray(self.R[rows])
+        return np.asarray(self.problem.map.raw(take(X, rows), self.single))
+
+    def _products(self, X: Any, asked: dict[int, Any]) -> dict[int, Sums]:
+        """Answer requests for values and slopes, with all values read or made once."""
+        found: dict[int, Sums] = {}
+        ahead = {j: one for j, one in asked.items() if isinstance(one, Values)}
+        whole: dict[int, Array] = {}
+        if self.values[self.single] and self.R is None and X is not None:
+            self.R = self.problem.map.raw(X, self.single)
+        for j, one in asked.items():
+            if not isinstance(one, Slopes):
+                continue
+            own = self.own[j]
+            found[j] = own.losses(one.b)
+            u = (own.c * own.v).reshape(self.n, self.views).sum(axis=1)
+            if own.known is not None:
+                changed = np.flatnonzero(u != own.known[0])
+                if len(changed) <= CHANGED_SHARE * self.n:
+                    self._add(X, changed, u[changed] - own.known[0][changed], own.known[1])
+                    own.known = u, own.known[1]
+                    found[j]["raw"] = own.known[1].copy()
+                    continue
+            whole[j] = u
+        if not (ahead or whole):
+            return found
+        none = np.zeros((self.problem.map.m, 0))
+        A = np.stack([one.A for one in ahead.values()], axis=1) if ahead else none
+        U = np.stack(list(whole.values()), axis=1) if whole else np.zeros((self.n, 0))
+        F, raw = self._swept(X, A, U)
+        for column, (j, one) in zip(F.T, ahead.items(), strict=True):
+            own, values = self.own[j], np.repeat(column, self.views)
+            own.f, own.g = (own.f, values) if one.step else (values, own.g)
+            found[j] = Sums(columns=own.c @ np.square(own.P))
+        for total, (j, u) in zip(raw.T, whole.items(), strict=True):
+            self.own[j].known = u, total.copy()
+            found[j]["raw"] = total.copy()
+        return found
+
+    def _swept(self, X: Any, A: Array, U: Array) -> tuple[Array, Array]:
+        """Return ``R A`` (n, j) and ``R' U`` (m, h)."""
+        if self.R is not None:
+            R = self.R
+            F = _times(R, np.ascontiguousarray(A, dtype=self.dtype))
+            raw = _times(R.T, U.astype(self.dtype))
+            return np.asarray(F, dtype=np.float64), np.asarray(raw, dtype=np.float64)
+        F = np.empty((self.n, A.shape[1]))
+
+        def slopes(f: Array, part: slice, R: Any) -> Array:
+            F[part] = f
+            return U[part]
+
+        return F, self.problem.map.sweep(X, A, slopes, self.single)
+
+    def _add(self, X: Any, rows: NDArray[np.intp], weights: Array, total: Array) -> None:
+        """Add values of some rows, ascending, times weights, to a sum (m,) in float64."""
+        if self.R is not None:
+            add_rows(self.R, rows, weights, total)
+            return
+        for part in pieces(0, len(rows), FEATURE_ROWS):
+            R = self._raw(X, rows[part])
+            total += np.asarray(weights[part].astype(R.dtype) @ R, dtype=np.float64)
+
+    def _certified(self, X: Any, asked: dict[int, Any]) -> dict[int, Sums]:
+        """Answer requests for certificates, with values in float64."""
+        some = {j: one for j, one in asked.items() if isinstance(one, Certify)}
+        if not some:
+            return {}
+        A = np.stack([one.A for one in some.values()], axis=1)
+        G = np.stack([self.own[j].c * self.own[j].best for j in some], axis=1)
+        seen = G.reshape(self.n, self.views, -1).sum(axis=1)
+        if self.R is not None and not self.single:
+            F, raw = self._swept(X, A, seen)
+        else:
+            F = np.empty((self.n, A.shape[1]))
+
+            def slopes(f: Array, part: slice, R: Any) -> Array:
+                F[part] = f
+                return np.asarray(seen[part])
+
+            raw = self.problem.map.sweep(X, A, slopes)
+        found = {}
+        for column, (j, one) in enumerate(some.items()):
+            own = self.own[j]
+            t = np.repeat(F[:, column], self.views) + own.P @ one.b
+            loss, _, young = fenchel_young(t, own.best, own.c, *own.terms)
+            size = np.maximum(np.abs(G[:, column]), MIN_SIZE_SHARE * own.c)
+            found[j] = Sums(
+                raw=raw[:, column].copy(),
+                free=own.P.T @ G[:, column],
+                size=np.abs(own.P).T @ size,
+                loss=float(loss),
+                young=float(young),
+            )
+        return found
+
+    # Features -------------------------------------------------------------------------------------
+
+    def _curvature(self, X: Any, own: ProblemRows, one: Curvature) -> Sums:
+        """Return sums of products of features over curved rows, in the lower triangle."""
+        r, q = self.problem.map.r, own.P.shape[1]
+        _, bent = own.round(own.at(one.b), one.mu, np.empty(len(own.v)))
+        rows = np.flatnonzero(bent)
+        weights, columns = bent[rows], bent[rows, None] * own.P[rows]
+        if self.views > 1:
+            rows, place = np.unique(rows // self.views, return_inverse=True)
+            weights = np.asarray(np.bincount(place, weights), dtype=float)
+            columns = np.stack([np.bincount(place, column) for column in columns.T], axis=1)
+        self._prepare(X, rows)
+        add = ssyrk if self.single else dsyrk
+        H: Any = np.zeros((r, r), dtype=self.dtype, order="F")
+        h = np.zeros((r, q))
+        roots = np.sqrt(weights).astype(self.dtype)[:, None]
+        for piece in pieces(0, len(rows), FEATURE_ROWS):
+            Z = self._features(X, rows[piece])
+            h += np.asarray(Z.T @ columns[piece].astype(self.dtype), dtype=np.float64)
+            Z = Z * roots[piece]
+            H = add(1.0, Z.T, lower=1, beta=1.0, c=H, overwrite_c=1)
+        return Sums(H=H, h=h)
+
+    def _prepare(self, X: Any, rows: NDArray[np.intp]) -> None:
+        """Make features of some rows, ascending, and keep them while there is room."""
+        phi = self.problem.map
+        new = rows[self.where[rows] < 0]
+        new = new[: max(0, self.room // (np.dtype(self.dtype).itemsize * phi.r) - self.used)]
+        if not len(new):
+            return
+        if self.used + len(new) > len(self.kept):
+            size = max(self.used + len(new), int(1.5 * len(self.kept)))
+            grown = np.empty((min(size, self.n), phi.r), dtype=self.dtype)
+            grown[: self.used] = self.kept[: self.used]
+            self.kept = grown
+        for piece in pieces(0, len(new), FEATURE_ROWS):
+            place = slice(self.used + piece.start, self.used + piece.stop)
+            self.kept[place] = phi.features(self._raw(X, new[piece]), self.single)
+        self.where[new] = self.used + np.arange(len(new))
+        self.used += len(new)
+
+    def _features(self, X: Any, rows: NDArray[np.intp]) -> Array:
+        """Return features of some rows, ascending, (n, r)."""
+        where = self.where[rows]
+        missing = np.flatnonzero(where < 0)
+        if not len(missing):
+            return np.asarray(self.kept[where])
+        found: Any = np.empty((len(rows), self.problem.map.r), dtype=self.dtype)
+        found[where >= 0] = self.kept[where[where >= 0]]
+        found[missing] = self.problem.map.features(self._raw(X, rows[missing]), self.single)
+        return np.asarray(found)
+
+
+def _times(R: Any, A: Any) -> Array:
+    """Return a product, by the faster routine for a matrix and a vector where A is a column."""
+    product: Array = (R @ A[:, 0])[:, None] if A.shape[1] == 1 else R @ A
+    return product
+
+
+def answer(
+    block: Block | None, held: Held, asked: dict[int, Any], kept: BlockRows | None
+) -> tuple[Sums, BlockRows]:
+    """Answer what searches ask of a block, and return what it keeps for the next requests."""
+    rows = kept
+    if rows is None:
+        assert block is not None  # the first request reads
+        rows = BlockRows(block, held)
+    return rows.answer(block, asked), rows
