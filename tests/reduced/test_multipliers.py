@@ -157,8 +157,9 @@ def test_the_bound_holds_for_weights_of_all_sizes(loss: Loss, n: int) -> None:
 def test_values_kept_and_made_again_and_rows_read_again_lead_to_the_same() -> None:
     state = holding(oracle_of(Hinge()))
     assert state is not None
-    # Of a row: f, g, three slopes and a known one, weights, four terms that differ; a column.
-    least = 8.0 * N * (6 + 1 + 4 + 1)
+    # Of a row: f, g, three slopes and a known one, weights, four terms that differ; a column; and
+    # its curvature in float32.
+    least = N * (8.0 * (6 + 1 + 4 + 1) + 4.0)
     rooms = {"values": ROOM, "points": least + 8.0 * P * N, "rows": least, "none": least - 1.0}
     found = {}
     for name, room in rooms.items():

@@ -38,6 +38,9 @@ __all__ = ["Point", "Report", "search"]
 # every feature.
 WIDTH_FACTOR, CURVED_ROWS_PER_FEATURE = 0.3, 6
 
+# Part of the curved rows whose curvature may have changed for differences to be summed instead.
+MAX_CHANGED_SHARE = 0.7
+
 # Multiple of its diagonal by which a matrix whose digits were lost is positive definite.
 MAX_SLACK = 1e6
 
@@ -292,13 +295,14 @@ def search(
     sums = yield Values(phi.lift(w[:, None])[:, 0], **point.taken())
     loss = _Rounded(point, d, sums["columns"])
     since, before, fell = 0, np.inf, point.steps
+    width, H, h = 0.0, np.zeros((phi.r, phi.r)), np.zeros((phi.r, len(b)))
     if point.first:
         # Slopes at the first values are better than none to round around.
         b, _, _ = yield from loss.settle(b)
         point.changes["recentre"] = True
     while True:
         b, wrong, found = yield from loss.settle(b)
-        sums = yield Slopes(b)
+        sums = yield Slopes(b, point.mu)
         p = phi.lower(sums["raw"][:, None])[:, 0]
         primal = 0.5 * float(w @ w) + float(d @ b) + float(sums["loss"])
         dual = -0.5 * float(p @ p) - float(sums["conjugate"])
@@ -321,14 +325,15 @@ def search(
                 point.mu *= WIDTH_FACTOR
             since = 0
             b, _, found = yield from loss.settle(b)
-            sums = yield Slopes(b)
+            sums = yield Slopes(b, point.mu)
             slope = w + phi.lower(sums["raw"][:, None])[:, 0]
         point.active = float(found["active"])
-        sums = yield Curvature(b, point.mu, **point.taken())
+        few = sums["changed"] <= MAX_CHANGED_SHARE * point.active
+        ratio = width / point.mu if few else 0.0
+        sums = yield Curvature(b, point.mu, ratio, **point.taken())
+        width, H, h = point.mu, ratio * H + sums["H"], ratio * h + sums["h"]
         S = found["S"] + np.diag(loss.floor(found["S"]))
-        H = np.asarray(sums["H"], dtype=np.float64)
-        H[np.diag_indices(phi.r)] += 1.0
-        step = -_newton_step(H, sums["h"], S, slope)
+        step = -_newton_step(H, h, S, slope)
         yield Values(phi.lift(step[:, None])[:, 0], True)
         norms = float(w @ w), float(w @ step), float(step @ step)
         length, b = yield from loss.line(b, norms)
@@ -340,5 +345,7 @@ def search(
 
 
 def _newton_step(H: Array, h: Array, S: Array, slope: Array) -> Array:
-    """Solve ``(H - h S^-1 h') x = slope``, H in its lower triangle; unpenalized columns are S."""
-    return solve_positive(H - h @ solve_positive(S, h.T) if len(S) else H, slope)
+    """Solve ``(I + H - h S^-1 h') x = slope``, H in its lower triangle; free columns are S."""
+    H = H - h @ solve_positive(S, h.T) if len(S) else H.copy()
+    H[np.diag_indices(len(H))] += 1.0
+    return solve_positive(H, slope)

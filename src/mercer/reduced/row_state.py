@@ -54,6 +54,9 @@ FEATURE_ROWS = 4096
 # Part of the rows up to which sums over rows that changed are cheaper than those over all.
 CHANGED_SHARE = 0.25
 
+# Difference of two weights, in units of the larger, up to which they are the same.
+SAME_WEIGHT = 1e-6
+
 # Part of its weight that a row counts for at least, in the sizes that residuals are compared with.
 MIN_SIZE_SHARE = 1e-6
 
@@ -106,17 +109,23 @@ class Balance(Request):
 
 @dataclass(frozen=True)
 class Slopes(Request):
-    """Asks for ``R'(c v)``, and for losses and conjugates at coefficients b."""
+    """Asks for ``R'(c v)``, for losses and conjugates, and how many curvatures have changed."""
 
     b: Array
+    mu: float
 
 
 @dataclass(frozen=True)
 class Curvature(Request):
-    """Asks for products of features, with each other and with free columns, over curved rows."""
+    """Asks for products of features, with each other and with free columns, over curved rows.
+
+    With a ratio other than zero it asks for what they differ by from those of the last time, times
+    this ratio: most rows that are curved stay so, and weigh as much in units of 1 / mu.
+    """
 
     b: Array
     mu: float
+    ratio: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -203,6 +212,8 @@ class ProblemRows:
         self.v, self.best = self.v0.copy(), self.v0.copy()
         self.known: tuple[Array, Array] | None = None
         """Weighted slopes whose sum over raw functions is known, and that sum."""
+        self.weights, self.mu = np.zeros(len(c), dtype=np.float32), 0.0
+        """Weights of the last curvature, and the width then."""
 
     def change(self, one: Request) -> None:
         """Do what was decided since the last request."""
@@ -248,10 +259,19 @@ class ProblemRows:
         self.v[rows] = np.clip(moved, low[rows], high[rows])
         return self.residual(self.c * self.v)
 
-    def losses(self, b: Array) -> Sums:
+    def losses(self, one: Slopes) -> Sums:
+        t = self.at(one.b)
         names = ("loss", "conjugate", "young")
-        found = fenchel_young(self.at(b), self.v, self.c, *self.terms)
-        return Sums(zip(names, map(float, found), strict=True))
+        found = Sums(zip(names, fenchel_young(t, self.v, self.c, *self.terms), strict=True))
+        _, bent = self.round(t, one.mu, np.empty(len(t)))
+        found["changed"] = float(len(self.differences(bent, self.mu / one.mu)[0]))
+        return found
+
+    def differences(self, bent: Array, ratio: float) -> tuple[NDArray[np.intp], Array]:
+        """Return rows whose curvature is not the last one times a ratio, and the differences."""
+        each = bent - ratio * self.weights
+        rows = np.flatnonzero(np.abs(each) > SAME_WEIGHT * bent)
+        return rows, each[rows]
 
 
 class BlockRows:
@@ -295,6 +315,7 @@ class BlockRows:
         arrays = [own.f, own.f, own.f, own.v0, own.v, own.best]
         shared = own.c, *own.terms
         arrays += [one for one in shared if one is not _constant(float(one[0]), len(one))]
+        arrays.append(own.weights)
         return float(len(self.own) * sum(one.nbytes for one in arrays) + own.P.nbytes)
 
     @property
@@ -331,7 +352,8 @@ class BlockRows:
         self.single, self.R = False, None
         self._forget_features()
         for own in self.own:
-            own.known = None
+            own.known, own.mu = None, 0.0
+            own.weights[:] = 0.0
 
     def _pick(self, rows: NDArray[np.int64]) -> Array:
         """Return the best slopes (k, len(rows), views), zero at rows of other blocks."""
@@ -360,7 +382,7 @@ class BlockRows:
             if not isinstance(one, Slopes):
                 continue
             own = self.own[j]
-            found[j] = own.losses(one.b)
+            found[j] = own.losses(one)
             u = (own.c * own.v).reshape(self.n, self.views).sum(axis=1)
             if own.known is not None:
                 changed = np.flatnonzero(u != own.known[0])
@@ -448,23 +470,28 @@ class BlockRows:
         """Return sums of products of features over curved rows, in the lower triangle."""
         r, q = self.problem.map.r, own.P.shape[1]
         _, bent = own.round(own.at(one.b), one.mu, np.empty(len(own.v)))
-        rows = np.flatnonzero(bent)
-        weights, columns = bent[rows], bent[rows, None] * own.P[rows]
+        rows, weights = own.differences(bent, one.ratio)
+        own.weights[:], own.mu = bent, one.mu
+        columns = weights[:, None] * own.P[rows]
         if self.views > 1:
             rows, place = np.unique(rows // self.views, return_inverse=True)
             weights = np.asarray(np.bincount(place, weights), dtype=float)
             columns = np.stack([np.bincount(place, column) for column in columns.T], axis=1)
         self._prepare(X, rows)
-        add = ssyrk if self.single else dsyrk
         H: Any = np.zeros((r, r), dtype=self.dtype, order="F")
         h = np.zeros((r, q))
-        roots = np.sqrt(weights).astype(self.dtype)[:, None]
-        for piece in pieces(0, len(rows), FEATURE_ROWS):
-            Z = self._features(X, rows[piece])
-            h += np.asarray(Z.T @ columns[piece].astype(self.dtype), dtype=np.float64)
-            Z = Z * roots[piece]
-            H = add(1.0, Z.T, lower=1, beta=1.0, c=H, overwrite_c=1)
+        for sign in (1.0, -1.0):
+            mine = np.flatnonzero(sign * weights > 0.0)
+            roots = np.sqrt(sign * weights[mine]).astype(self.dtype)[:, None]
+            for piece in pieces(0, len(mine), FEATURE_ROWS):
+                Z = self._features(X, rows[mine[piece]])
+                h += np.asarray(Z.T @ columns[mine[piece]].astype(self.dtype), dtype=np.float64)
+                H = self._add_products(sign, Z * roots[piece], H)
         return Sums(H=H, h=h)
+
+    def _add_products(self, sign: float, Z: Array, H: Any) -> Any:
+        add = ssyrk if self.single else dsyrk
+        return add(sign, Z.T, lower=1, beta=1.0, c=H, overwrite_c=1)
 
     def _prepare(self, X: Any, rows: NDArray[np.intp]) -> None:
         """Make features of some rows, ascending, and keep them while there is room."""
