@@ -294,7 +294,7 @@ bench-cluster: $(READY)  ## what a Dask cluster of two workers costs beside bare
 bench-cluster-short: $(READY)  ## a minute: do sums and fits on a cluster agree with those of threads
 	$(ONE_THREAD) $(BIN)/python benchmarks/cluster/cluster.py short
 
-bench-faults: $(READY)  ## workers killed and frozen, the client killed, at two million rows, and the page
+bench-faults: $(READY)  ## Parquet to predictions on a cluster, 10^7 rows, workers killed and frozen, the client killed, and the page; half an hour
 	$(ONE_THREAD) $(BIN)/python benchmarks/cluster/faults.py full
 
 bench-onnx: $(READY)  ## a minute: exported graphs beside the SVMRegressor operator and our own predict, one thread

@@ -1,9 +1,11 @@
-"""What a fault costs a fit on a Dask cluster: a worker killed, a worker frozen, the client killed.
+"""The whole way on a Dask cluster, from Parquet to predictions, and what a fault costs it.
 
-Two worker processes of one thread each, on this machine, hold the rows. In the middle of the fit
-one fault happens; the fit goes on, and must end with the same bits. `python faults.py full` takes
-two million rows, writes faults.json and the table of docs/how-to/fit-on-a-cluster.md; `python
-faults.py short` takes 100,000 and writes nothing.
+Worker processes of one thread each, on this machine, fit a classifier (hinge loss, landmarks) to
+made rows in Parquet files, and write its predictions to others. In the middle of a fit one fault
+happens: a worker is killed or frozen, or the client is killed. The fit goes on, and must end with
+the same bits. `python faults.py full` takes ten million rows for the killed worker and a million
+for the others, with one and with two workers; it writes faults.json and the table of
+docs/how-to/fit-on-a-cluster.md. `python faults.py short` takes 100,000 and writes nothing.
 """
 
 import json
@@ -20,10 +22,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from distributed import Client, LocalCluster
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import mercer.data
+from benchmarks.common.environment import environment
 from mercer import SVC
 from mercer.distributed import as_source
 from mercer.distributed.cluster import Cluster
@@ -33,29 +41,42 @@ from mercer.reduced import Nystrom
 RESULTS = Path(__file__).with_name("faults.json")
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "fit-on-a-cluster.md"
 BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
-PARTITIONS, FEATURES, CENTRES, PATIENCE = 16, 4, 100, 10.0
+FILES, FEATURES, CENTRES, PATIENCE = 16, 10, 300, 10.0
+NAMES = [f"x{j}" for j in range(FEATURES)]
 
 
 def machine(checkpoint: Any = None) -> SVC:
-    """Return an unfitted classifier, whose fit makes some twenty passes."""
+    """Return an unfitted classifier."""
     how = Nystrom(CENTRES, n_jobs=1, checkpoint=checkpoint)
-    return SVC(C=1.0, kernel=Gaussian(1.5), approximation=how)
+    return SVC(C=1.0, kernel=Gaussian(3.0), approximation=how)
 
 
-def rows(n: int, client: Client) -> Any:
-    """Return rows that are results of tasks, so that they can be made again."""
-    rng = da.random.default_rng(0)
-    X = rng.normal(size=(n, FEATURES), chunks=(n // PARTITIONS, FEATURES))
-    y = (da.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] > 0).astype(int)
-    return as_source(X, y, client=client, patience=PATIENCE)
+def write_rows(folder: Path, n: int) -> Path:
+    """Write rows to Parquet files, unless they are there."""
+    target = folder / f"rows-{n}"
+    if not target.exists():
+        target.mkdir()
+        rng = np.random.default_rng(0)
+        for k in range(FILES):
+            X = rng.normal(size=(n // FILES, FEATURES))
+            y = (np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] > 0).astype(np.int64)
+            table = pa.table([*X.T, y], names=[*NAMES, "y"])
+            pq.write_table(table, target / f"part-{k:02d}.parquet", row_group_size=65_536)
+    return target
+
+
+def rows(folder: Path, client: Client) -> Any:
+    """Return rows that workers read and hold."""
+    source = mercer.data.open(str(folder / "*.parquet"), target="y")
+    return as_source(source, client=client, patience=PATIENCE)
 
 
 @contextmanager
-def cluster() -> Iterator[Client]:
-    """Yield the client of two worker processes."""
+def cluster(workers: int = 2) -> Iterator[Client]:
+    """Yield the client of worker processes."""
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0,
+            n_workers=workers, threads_per_worker=1, dashboard_address=":0", memory_limit="8GB",
             silence_logs=50,
         ) as local,
         Client(local) as client,
@@ -64,35 +85,37 @@ def cluster() -> Iterator[Client]:
 
 
 @contextmanager
-def in_pass(number: int, harm: Callable[[], None]) -> Iterator[list[float]]:
-    """Have something happen in the middle of a pass, and yield the seconds of all passes."""
-    total, seconds = Cluster.total, []
+def after(requests: int, harm: Callable[[], None]) -> Iterator[list[float]]:
+    """Have something happen in the middle of a request, and yield the seconds of all requests."""
+    ask, seconds = Cluster.ask, []
 
     def counted(self: Any, *args: Any, **how: Any) -> Any:
         timer = None
-        if len(seconds) == number:
+        if len(seconds) == requests:
             timer = threading.Timer(0.5 * float(np.median(seconds)), harm)
             timer.start()
         start = time.perf_counter()
-        result = total(self, *args, **how)
+        result = ask(self, *args, **how)
         seconds.append(time.perf_counter() - start)
         if timer is not None:
             timer.join()
         return result
 
-    Cluster.total = counted  # type: ignore[method-assign]
+    Cluster.ask = counted  # type: ignore[method-assign]
     try:
         yield seconds
     finally:
-        Cluster.total = total  # type: ignore[method-assign]
+        Cluster.ask = ask  # type: ignore[method-assign]
 
 
-def fitted(client: Client, n: int, fault: int | None, at: int) -> tuple[SVC, float, list[float]]:
-    """Return a machine, the seconds of its fit and of its passes; a fault is a signal."""
-    source = rows(n, client)
+def fitted(
+    client: Client, folder: Path, fault: int | None = None, at: int = -1
+) -> tuple[SVC, float, list[float]]:
+    """Return a machine, the seconds of its fit and of its requests; a fault is a signal."""
+    source = rows(folder, client)
     pid = next(iter(client.run(os.getpid).values()))
     harm = (lambda: None) if fault is None else (lambda: os.kill(pid, fault))
-    with in_pass(at, harm) as seconds:
+    with after(at, harm) as seconds:
         start = time.perf_counter()
         found = machine().fit(source)
         return found, time.perf_counter() - start, seconds
@@ -100,27 +123,39 @@ def fitted(client: Client, n: int, fault: int | None, at: int) -> tuple[SVC, flo
 
 CHILD = """
 import sys
+from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from benchmarks.cluster import faults
 from distributed import Client
 with Client(sys.argv[2]) as client:
-    faults.machine(sys.argv[3]).fit(faults.rows(int(sys.argv[4]), client))
+    faults.machine(sys.argv[3]).fit(faults.rows(Path(sys.argv[4]), client))
 """
 
 
-def client_killed(n: int, at: int) -> tuple[SVC, float, int]:
-    """Return a machine gone on with after its client was killed, the seconds, and passes kept."""
-    with tempfile.TemporaryDirectory() as folder, cluster() as client:
+def client_killed(folder: Path) -> dict[str, Any]:
+    """Kill a client that keeps its passes, go on, and compare with one that was not killed."""
+    with tempfile.TemporaryDirectory() as kept_folder, cluster() as client:
+        start = time.perf_counter()
+        whole = machine(str(Path(kept_folder) / "whole")).fit(rows(folder, client))
+        seconds = time.perf_counter() - start
+        passes = Path(kept_folder) / "passes"
         here, address = str(Path(__file__).resolve().parents[2]), client.scheduler.address
-        command = [sys.executable, "-c", CHILD, here, address, folder, str(n)]
+        command = [sys.executable, "-c", CHILD, here, address, str(passes), str(folder)]
+        half = whole.solution_.passes // 2
         with subprocess.Popen(command) as child:
-            while len(list(Path(folder).glob("pass-*.npz"))) <= at and child.poll() is None:
+            while len(list(passes.glob("pass-*.npz"))) <= half and child.poll() is None:
                 time.sleep(0.02)
             child.send_signal(signal.SIGKILL)
-        kept = len(list(Path(folder).glob("pass-*.npz")))
+        kept = len(list(passes.glob("pass-*.npz")))
         start = time.perf_counter()
-        found = machine(folder).fit(rows(n, client))
-        return found, time.perf_counter() - start, kept
+        found = machine(str(passes)).fit(rows(folder, client))
+        return {
+            "undisturbed": seconds,
+            "kept": kept,
+            "passes": whole.solution_.passes,
+            "seconds": time.perf_counter() - start,
+            "same bits": same(found, whole),
+        }
 
 
 def same(one: SVC, other: SVC) -> bool:
@@ -128,73 +163,101 @@ def same(one: SVC, other: SVC) -> bool:
     return all(np.array_equal(getattr(one, k), getattr(other, k)) for k in names)
 
 
-def measure(n: int) -> dict[str, Any]:
-    """Return seconds and passes of a fit that nothing disturbs, and of those with faults."""
-    load = [os.getloadavg()[0]]
-    with cluster() as client:
-        machine().fit(rows(10_000, client))  # compiled code is there, here and in the workers
-        whole, seconds, each = fitted(client, n, None, -1)
-    passes, typical = len(each), float(np.median(each[1:]))
-    result: dict[str, Any] = {
-        "rows": n, "passes": passes, "seconds": seconds, "pass": typical, "faults": {},
-    }  # fmt: skip
-    for name, fault in (("killed", signal.SIGKILL), ("frozen", signal.SIGSTOP)):
-        with cluster() as client:
-            machine().fit(rows(10_000, client))
-            found, taken, times = fitted(client, n, fault, passes // 2)
-        result["faults"][name] = {
-            "seconds": taken,
-            "pass": times[passes // 2],
-            "after": float(np.median(times[passes // 2 + 1 :])),
-            "more passes": (times[passes // 2] - typical) / typical,
-            "same bits": same(found, whole),
-        }
-        load.append(os.getloadavg()[0])
-        print(name, result["faults"][name], flush=True)
-    found, taken, kept = client_killed(n, passes // 2)
-    result["faults"]["client"] = {
-        "seconds": taken,
-        "kept": kept,
-        "more passes": 2,  # the count of the rows, to see that they are the same, and the one lost
-        "same bits": same(found, whole),
+def predicted(found: SVC, folder: Path, out: Path) -> dict[str, Any]:
+    """Write the predictions of all rows to Parquet files, and return seconds and mistakes."""
+    start = time.perf_counter()
+    frame = dd.read_parquet(str(folder))
+    answers = found.predict(frame[NAMES]).to_frame("predicted")
+    answers.assign(y=frame["y"]).to_parquet(str(out))
+    seconds = time.perf_counter() - start
+    table = pq.read_table(str(out), columns=["predicted", "y"]).to_pandas()
+    return {
+        "seconds": seconds,
+        "rows": len(table),
+        "mistakes": float(np.mean(table["predicted"] != table["y"])),
     }
-    result["load"] = [*load, os.getloadavg()[0]]
+
+
+def disturbed(folder: Path, name: str, fault: int, small: Path) -> dict[str, Any]:
+    """Return seconds of a fit that nothing disturbs, and of one with a fault in its middle."""
+    with cluster() as client:
+        machine().fit(rows(small, client))  # compiled code is there, here and in the workers
+        whole, seconds, each = fitted(client, folder)
+        out = {"undisturbed": seconds, "requests": len(each)}
+        out |= {"gap": whole.solution_.relative_gap, "steps": whole.solution_.n_iter}
+    with cluster() as client:
+        machine().fit(rows(small, client))
+        found, taken, _ = fitted(client, folder, fault, len(each) // 2)
+        out |= {"seconds": taken, "same bits": same(found, whole)}
+        if fault == signal.SIGKILL:
+            with tempfile.TemporaryDirectory() as target:
+                out["predictions"] = predicted(found, folder, Path(target))
+    print(name, out, flush=True)
+    return out
+
+
+def measure(most: int, n: int) -> dict[str, Any]:
+    """Return what a fault costs: a killed worker at most rows, others at n."""
+    result: dict[str, Any] = {"environment": environment({"threads": 1}), "faults": {}}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        small, some = write_rows(folder, 16_000), write_rows(folder, n)
+        seconds = {}
+        for workers in (1, 2):
+            with cluster(workers) as client:
+                machine().fit(rows(small, client))
+                _, seconds[workers], each = fitted(client, some)
+            result |= {"requests": len(each)}
+        result["workers"] = seconds
+        print(seconds, flush=True)
+        faults = result["faults"]
+        for fault, rows_there, number in (
+            ("frozen", n, signal.SIGSTOP), ("killed", most, signal.SIGKILL)
+        ):  # fmt: skip
+            target = write_rows(folder, rows_there)
+            faults[fault] = {"rows": rows_there} | disturbed(target, fault, number, small)
+        faults["client"] = {"rows": n} | client_killed(some)
+        print("client", faults["client"], flush=True)
     return result
 
 
 def page(result: dict[str, Any]) -> str:
     """Return the table of the page."""
     faults = result["faults"]
+    killed, frozen, client = (faults[name] for name in ("killed", "frozen", "client"))
+    one, two = (result["workers"][str(k)] for k in (1, 2))
     lines = [
-        f"Measured on {result['rows']:,} rows in {PARTITIONS} partitions, two workers of one "
-        f"thread, {CENTRES} centres, {result['passes']} passes of {result['pass']:.1f} s, "
-        f"{result['seconds']:.0f} s undisturbed, on a machine whose load was "
-        f"{min(result['load']):.0f} to {max(result['load']):.0f} on two cores "
-        "(`make bench-faults`):",
+        f"Measured from Parquet files of {FEATURES} features, hinge loss, {CENTRES} landmarks, "
+        "workers of one thread on one machine of two cores (`make bench-faults`). "
+        f"{frozen['rows']:,} rows take one worker {one:.0f} s and two {two:.0f} s, "
+        f"{one / two:.2f} times as fast.",
         "",
-        "| in the middle of the fit | fit | pass that was hit | passes more | same bits |",
+        "| in the middle of the fit | rows | undisturbed | with the fault | same bits |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for name, words in (("killed", "a worker was killed"),
-                        ("frozen", f"a worker froze, `patience={PATIENCE:.0f}`")):  # fmt: skip
-        one = faults[name]
+    for words, line in (
+        ("a worker was killed", killed),
+        (f"a worker froze, `patience={PATIENCE:.0f}`", frozen),
+        (f"the client was killed after {client['kept']} of {client['passes']} passes", client),
+    ):
+        rest = " for the rest" if line is client else ""
         lines.append(
-            f"| {words} | {one['seconds']:.0f} s | {one['pass']:.1f} s | "
-            f"{one['more passes']:.1f} | {'yes' if one['same bits'] else 'no'} |"
+            f"| {words} | {line['rows']:,} | {line['undisturbed']:.0f} s | "
+            f"{line['seconds']:.0f} s{rest} | {'yes' if line['same bits'] else 'no'} |"
         )
-    one = faults["client"]
-    lines.append(
-        f"| the client was killed after {one['kept']} passes, and the fit started again | "
-        f"{one['seconds']:.0f} s for the rest | | {one['more passes']} | "
-        f"{'yes' if one['same bits'] else 'no'} |"
-    )
+    wrote = killed["predictions"]
+    lines += [
+        "",
+        f"Predictions of the {wrote['rows']:,} rows were written to Parquet files in "
+        f"{wrote['seconds']:.0f} s, {100 * wrote['mistakes']:.1f} % of them wrong on rows without "
+        "noise.",
+    ]
     return "\n".join(lines)
 
 
 def main() -> None:
-    n = {"full": 2_000_000, "short": 100_000}[sys.argv[1]]
-    result = measure(n)
-    print(json.dumps(result, indent=1))
+    result = measure(*{"full": (10_000_000, 1_000_000), "short": (100_000, 100_000)}[sys.argv[1]])
+    result = json.loads(json.dumps(result))
     print(page(result))
     if sys.argv[1] == "full":
         RESULTS.write_text(json.dumps(result, indent=1) + "\n")
