@@ -124,8 +124,6 @@ class _Server:
     ----------
     keeping : Keeping
     held : Held
-    single : bool
-        Whether values are in float32 now.
     timed : callable, optional
         Makes a request that goes through all values: from its name and a function that makes it.
     """
@@ -138,7 +136,7 @@ class _Server:
         self.begun = False
 
     def __call__(self, asked: dict[int, Any], read: bool | None = None) -> dict[int, Any]:
-        """Answer requests by the number of the problem."""
+        """Answer requests by the number of the problem; blocks are read if they must be."""
         kinds = {type(one) for one in asked.values()}
         heavy = kinds & {Values, Slopes, Curvature, Certify}
         if read is None:
@@ -278,7 +276,7 @@ class _Run:
             with Keeping(some, answer, few, START_BLOCK_ROWS, n_jobs) as keeping:
                 tol = max(self.how.tol, START_GAP)
                 searches = self._searches(points, tol, STILL_SINGLE_STEPS, range(self.k))
-                _run(searches, _Server(keeping, few), lambda: None)
+                _run(searches, _Server(keeping, few), self._late)
             W = np.stack([point.w for point in points], axis=1)
             b = np.stack([point.b for point in points], axis=1)
             mu = WHOLE_WIDTH * self.spread
@@ -320,9 +318,11 @@ class _Run:
             return Status.STOPPED
         if all(point.done for point in points):
             return None
-        if 0 <= how.max_iter <= found.n_iter:
-            return Status.MAX_ITER
-        late = how.max_time is not None and elapsed >= how.max_time
+        return Status.MAX_ITER if 0 <= how.max_iter <= found.n_iter else self._late()
+
+    def _late(self) -> Status | None:
+        elapsed, most = time.perf_counter() - self.start, self.how.max_time
+        late = most is not None and elapsed >= most
         return Status.MAX_TIME if late or not time_left() else None
 
     def _certify(self, server: _Server) -> None:

@@ -195,7 +195,7 @@ class _Rounded:
         return None
 
     def line(
-        self, b: Array, norms: tuple[float, float, float]
+        self, b: Array, norms: tuple[float, float, float], losses: float
     ) -> Generator[Request, Any, tuple[float, Array]]:
         """Minimize over the length of the step and the unpenalized coefficients.
 
@@ -204,6 +204,8 @@ class _Rounded:
         b : (q,) array
         norms : three floats
             Products w'w, w'd and d'd of the coefficients and the step.
+        losses : float
+            Sum of rounded losses before the step.
         """
         q, s = len(b), 1.0
         ww, wd, dd = norms
@@ -213,10 +215,10 @@ class _Rounded:
             smooth = float(found["value"]) + 0.5 * (ww + 2.0 * s * wd + s * s * dd)
             return smooth + float(self.d @ b), found
 
-        still, there = yield from at(0.0, b)
         value, found = yield from at(s, b)
-        if not value < still:
-            s, value, found = 0.0, still, there
+        if not value < losses + 0.5 * ww + float(self.d @ b):
+            s = 0.0
+            value, found = yield from at(s, b)
         for _ in range(MAX_LINE_STEPS):
             slope = np.concatenate([[found["gu"] + wd + s * dd], found["free"] + self.d])
             H = np.empty((q + 1, q + 1))
@@ -336,7 +338,7 @@ def search(
         step = -_newton_step(H, h, S, slope)
         yield Values(phi.lift(step[:, None])[:, 0], True)
         norms = float(w @ w), float(w @ step), float(step @ step)
-        length, b = yield from loss.line(b, norms)
+        length, b = yield from loss.line(b, norms, float(found["value"]))
         point.changes["advance"] = length
         w = w + length * step
         point.w, point.b = w, b
