@@ -13,7 +13,7 @@ from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Loss, Pinball
 from mercer.losses.base import Conjugate, ResidualLoss
 from mercer.losses.smoothed import smoothed
 from mercer.reduced import Nystrom, RandomFeatures, kinked, solve
-from mercer.reduced._kinked_numba import fenchel_young, rounded
+from mercer.reduced._kinked_numba import along, fenchel_young, rounded
 from mercer.reduced.kinked import accepts, holding, minimize_kinked
 from mercer.reduced.newton import Minimum, Newton
 from mercer.reduced.nystrom import NystromMap
@@ -312,11 +312,18 @@ def test_compiled_loops_are_the_formulas_of_the_losses(loss: Any) -> None:
     terms = loss.dual_terms(y, np.ones(60))
     arrays = (-terms.p_neg, -terms.p_pos, terms.q_neg, terms.q_pos, -terms.upper, -terms.lower)
     v, bent = np.empty(60), np.empty(60)
-    total = rounded(t, np.zeros(60), 0.3, c, *arrays, v, bent)
+    total, slopes, sizes, curvatures, active = rounded(t, np.zeros(60), 0.3, c, *arrays, v, bent)
     envelope = smoothed(loss, 0.3)
     np.testing.assert_allclose(v, envelope.gradient(y, t), atol=1e-14)
     np.testing.assert_allclose(bent, c * envelope.curvature(y, t), atol=1e-13)
     assert total == pytest.approx(float(c @ envelope.value(y, t)), rel=1e-12)
+    assert slopes == pytest.approx(float(c @ v), rel=1e-12)
+    assert sizes == pytest.approx(float(c @ np.abs(v)), rel=1e-12)
+    assert curvatures == pytest.approx(float(np.sum(bent)), rel=1e-12)
+    assert active == np.count_nonzero(bent)
+    g = rng.normal(size=60)
+    expected = (g @ (c * v), g @ (bent * g), bent @ g)
+    np.testing.assert_allclose(along(g, c, v, bent), expected, rtol=1e-12)
     value, conjugate, young = fenchel_young(t, v, c, *arrays)
     assert value == pytest.approx(float(c @ loss.value(y, t)), rel=1e-12)
     assert conjugate == pytest.approx(float(c @ loss.conjugate(y, v)), rel=1e-12, abs=1e-12)

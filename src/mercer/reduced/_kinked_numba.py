@@ -6,7 +6,7 @@ there (``flat``, because the loss is as flat), and the smallest and largest slop
 
 from mercer._compile_numba import njit
 
-__all__ = ["add_rows", "fenchel_young", "rounded"]
+__all__ = ["add_rows", "along", "fenchel_young", "rounded"]
 
 # Sums in any order, so that several rows are added at once; no assumption about infinities.
 FAST = {"reassoc", "contract", "nsz"}
@@ -15,11 +15,12 @@ BARE = {"_nrt": False, "no_cfunc_wrapper": True, "nogil": True, "error_model": "
 
 @njit(cache=True, fastmath=FAST, **BARE)
 def rounded(t, v0, mu, c, above, below, flat_above, flat_below, low, high, v, bent):
-    """Write slopes of rounded losses and their weighted curvatures; return the sum of the losses.
+    """Write slopes of rounded losses and their weighted curvatures; return sums.
 
-    The loss at t is the largest of ``v t - l*(v) - mu / 2 (v - v0)^2``, l* the conjugate.
+    The loss at t is the largest of ``v t - l*(v) - mu / 2 (v - v0)^2``, l* the conjugate. The sums
+    are of losses, of weighted slopes and their sizes, of curvatures, and of rows that have one.
     """
-    total = 0.0
+    total, slopes, sizes, curvatures, active = 0.0, 0.0, 0.0, 0.0, 0
     for i in range(t.shape[0]):
         up, down = above[i], below[i]
         q = flat_above[i] + mu
@@ -31,12 +32,28 @@ def rounded(t, v0, mu, c, above, below, flat_above, flat_below, low, high, v, be
         slope = min(max(free, smallest), largest)
         v[i] = slope
         inside = (free > smallest) & (free < largest) & (right > left)
-        bent[i] = (c[i] / (q if right > 0.0 else r)) if inside else 0.0
+        curved = (c[i] / (q if right > 0.0 else r)) if inside else 0.0
+        bent[i] = curved
+        slopes += c[i] * slope
+        sizes += c[i] * abs(slope)
+        curvatures += curved
+        active += curved > 0.0
         conjugate = max(slope, 0.0) * (up + 0.5 * (q - mu) * slope)
         conjugate += min(slope, 0.0) * (down + 0.5 * (r - mu) * slope)
         step = slope - v0[i]
         total += c[i] * (slope * t[i] - conjugate - 0.5 * mu * step * step)
-    return total
+    return total, slopes, sizes, curvatures, active
+
+
+@njit(cache=True, fastmath=FAST, **BARE)
+def along(g, c, v, bent):
+    """Return sums of weighted slopes, curvatures and curvatures again along a step g."""
+    slopes, squares, curvatures = 0.0, 0.0, 0.0
+    for i in range(g.shape[0]):
+        slopes += c[i] * v[i] * g[i]
+        squares += bent[i] * g[i] * g[i]
+        curvatures += bent[i] * g[i]
+    return slopes, squares, curvatures
 
 
 @njit(cache=True, fastmath=FAST, **BARE)

@@ -27,7 +27,7 @@ from mercer._typing import Array
 from mercer.data.base import Block, Sums
 from mercer.kernels.points import pieces, take
 from mercer.losses.base import QuadraticDualLoss
-from mercer.reduced._kinked_numba import add_rows, fenchel_young, rounded
+from mercer.reduced._kinked_numba import add_rows, along, fenchel_young, rounded
 from mercer.reduced.problem import Problem, as_rows, columns_of, single_problem
 
 __all__ = [
@@ -205,6 +205,8 @@ class ProblemRows:
 
     def __init__(self, c: Array, terms: tuple[Array, ...], P: Array) -> None:
         self.c, self.terms, self.P = _compact(c), tuple(map(_compact, terms)), P
+        self.constant = P.shape[1] == 1 and bool(np.all(P == 1.0))
+        """Whether the only unpenalized function is the constant, whose sums loops make."""
         above, below, _, _, low, high = self.terms
         self.f, self.g = np.zeros(len(c)), np.zeros(0)
         # Slopes before any are known: of no loss, or halfway at a kink.
@@ -224,27 +226,34 @@ class ProblemRows:
         if one.advance:
             self.f += one.advance * self.g
 
-    def at(self, b: Array, s: float = 0.0, along: bool = False) -> Array:
+    def at(self, b: Array, s: float = 0.0) -> Array:
         """Return decision values t."""
-        t = self.f + s * self.g if along else self.f
-        return t + self.P @ b if len(b) else t
+        t = s * self.g + self.f if s else self.f.copy()
+        if self.constant:
+            t += b[0]
+        elif len(b):
+            t += self.P @ b
+        return t
 
-    def round(self, t: Array, mu: float, v: Array) -> tuple[float, Array]:
-        """Return the sum of rounded losses and their weighted curvatures; write their slopes."""
+    def round(self, t: Array, mu: float, v: Array) -> tuple[Array, tuple[float, ...]]:
+        """Return weighted curvatures and sums; write slopes."""
         bent = np.empty(len(t))
-        total = rounded(t, self.v0, mu, self.c, *self.terms, v, bent)
-        return float(total), bent
+        sums = rounded(t, self.v0, mu, self.c, *self.terms, v, bent)
+        return bent, sums
 
     def look(self, one: Look) -> Sums:
-        t = self.at(one.b, one.s, one.along)
-        value, bent = self.round(t, one.mu, self.v)
-        P, u = self.P, self.c * self.v
-        found = self.residual(u)
-        weighted = P * bent[:, None]
-        found |= {"value": value, "S": weighted.T @ P, "active": float(np.count_nonzero(bent))}
+        t = self.at(one.b, one.s)
+        bent, (value, slopes, sizes, curvatures, active) = self.round(t, one.mu, self.v)
+        if self.constant:
+            found = Sums(free=np.array([slopes]), size=np.array([sizes]))
+            found["S"] = np.array([[curvatures]])
+        else:
+            found = self.residual(self.c * self.v)
+            found["S"] = (self.P * bent[:, None]).T @ self.P
+        found |= {"value": value, "active": float(active)}
         if one.along:
-            bent_g = bent * self.g
-            found |= {"gu": self.g @ u, "gg": bent_g @ self.g, "gP": P.T @ bent_g}
+            found["gu"], found["gg"], curvatures = along(self.g, self.c, self.v, bent)
+            found["gP"] = np.array([curvatures]) if self.constant else self.P.T @ (bent * self.g)
         return found
 
     def residual(self, u: Array) -> Sums:
@@ -252,7 +261,7 @@ class ProblemRows:
         return Sums(free=self.P.T @ u, size=np.abs(self.P).T @ np.abs(u))
 
     def balance(self, one: Balance) -> Sums:
-        _, bent = self.round(self.at(one.b), one.mu, np.empty(len(self.v)))
+        bent, _ = self.round(self.at(one.b), one.mu, np.empty(len(self.v)))
         rows = np.flatnonzero(bent)
         low, high = self.terms[4:]
         moved = self.v[rows] - bent[rows] / self.c[rows] * (self.P[rows] @ one.y)
@@ -263,7 +272,7 @@ class ProblemRows:
         t = self.at(one.b)
         names = ("loss", "conjugate", "young")
         found = Sums(zip(names, fenchel_young(t, self.v, self.c, *self.terms), strict=True))
-        _, bent = self.round(t, one.mu, np.empty(len(t)))
+        bent, _ = self.round(t, one.mu, np.empty(len(t)))
         found["changed"] = float(len(self.differences(bent, self.mu / one.mu)[0]))
         return found
 
@@ -469,7 +478,7 @@ class BlockRows:
     def _curvature(self, X: Any, own: ProblemRows, one: Curvature) -> Sums:
         """Return sums of products of features over curved rows, in the lower triangle."""
         r, q = self.problem.map.r, own.P.shape[1]
-        _, bent = own.round(own.at(one.b), one.mu, np.empty(len(own.v)))
+        bent, _ = own.round(own.at(one.b), one.mu, np.empty(len(own.v)))
         rows, weights = own.differences(bent, one.ratio)
         own.weights[:], own.mu = bent, one.mu
         columns = weights[:, None] * own.P[rows]
