@@ -275,6 +275,82 @@ def test_a_placed_map_travels_without_what_lies_on_the_device():
     assert place(MAPS[0], None) is MAPS[0]
 
 
+def differences(X, Z):
+    """Squared distances without a product."""
+    return np.sum((X[:, None] - Z[None]) ** 2, axis=2)
+
+
+# Profiles of squared distances, written here once more.
+FUSED = [
+    (Gaussian(0.7), lambda s: np.exp(-s / (2.0 * 0.7**2))),
+    (3.0 * Gaussian(0.7), lambda s: 3.0 * np.exp(-s / (2.0 * 0.7**2))),
+    (Matern(nu=0.5), lambda s: np.exp(-np.sqrt(s))),
+    (RationalQuadratic(1.3, alpha=0.7), lambda s: (1.0 + s / (1.4 * 1.3**2)) ** -0.7),
+    (InverseMultiquadric(2.0, 0.7), lambda s: (1.0 + s / 4.0) ** -0.7),
+    (PoweredExponential(exponent=1.4), lambda s: np.exp(-(s**0.7))),
+]
+TWO_BLOCKS = (Matern(nu=1.5), lambda s: (1.0 + np.sqrt(3.0 * s)) * np.exp(-np.sqrt(3.0 * s)))
+
+
+def swept(phi, X, A, single, rows):
+    """Decision values of all rows, and the sum with twice these, by parts of some rows."""
+    F = np.empty((len(X), A.shape[1]))
+
+    def slopes(f, part, R):
+        F[part] = f
+        return 2.0 * f
+
+    return F, phi.sweep(X, A, slopes, single, rows)
+
+
+@pytest.mark.parametrize("pair", [*FUSED, TWO_BLOCKS], ids=lambda pair: repr(pair[0]))
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("rows", [None, 40])
+def test_a_fused_block_has_the_sums_of_differences(pair, single, rows, at):
+    (kernel, of_squares), X, Z = pair, points(150, 0), points(11, 1)
+    phi = NystromMap(kernel, Z)
+    A = np.random.default_rng(2).normal(size=(phi.m, 2)) / phi.m
+    K = of_squares(differences(X, phi.Z))
+    F, total = swept(Placed(phi, at), X, A, single, rows)
+    # Squared distances have errors of 4 eps (|x|^2 + |z|^2), with norms up to one around the mean,
+    # and profiles slopes up to one but where the distances are computed from differences.
+    bound = 8.0 * np.finfo(np.float32 if single else np.float64).eps
+    assert bound < 1e-6
+    top = np.max(K)
+    assert np.max(np.abs(F - K @ A)) <= bound * top * np.max(np.sum(np.abs(A), axis=0))
+    size = np.max(np.sum(K, axis=0)) * np.max(np.abs(K) @ np.abs(A))
+    assert np.max(np.abs(total - 2.0 * K.T @ (K @ A))) <= 4.0 * bound * size
+    assert total.dtype == np.float64
+
+
+def test_rows_without_any_have_a_sum(at):
+    phi = Placed(MAPS[0], at)
+    F, total = swept(phi, points(0, 0), np.ones((phi.m, 2)), False, None)
+    assert F.shape == (0, 2)
+    assert np.array_equal(total, np.zeros((phi.m, 2)))
+
+
+@pytest.mark.parametrize("kernel", [kernel for kernel, _ in FUSED], ids=repr)
+def test_a_fused_block_of_tensors_is_one_allocation(kernel):
+    at = tensors()
+    dispatch = pytest.importorskip("torch.utils._python_dispatch")
+    phi = NystromMap(kernel, points(20, 1))
+    size, seen = 30 * phi.m * 8, []
+
+    class Record(dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            if getattr(result, "ndim", 0) == 2 and result.untyped_storage().nbytes() >= size:
+                seen.append(result)  # kept, so that no memory is given out twice
+            return result
+
+    with Record():
+        swept(Placed(phi, at), points(120, 0), np.ones((phi.m, 1)), False, 30)
+    assert len({one.untyped_storage().data_ptr() for one in seen}) == 1
+    # Each of four parts passes through a product, a bound below and a profile at least.
+    assert len(seen) >= 12
+
+
 @pytest.mark.parametrize("dense", [True, False], ids=["normal equations", "products"])
 def test_a_machine_found_on_a_device_is_the_one_found_without(dense, at):
     X = points(300, 0)

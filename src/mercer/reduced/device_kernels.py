@@ -1,4 +1,8 @@
-"""Kernels written against the array API: the same formulas for arrays of any library and device."""
+"""Kernels written against the array API: the same formulas for arrays of any library and device.
+
+Kernels of squared distances are fused where the library can write into an array: product, norms,
+profile and factor follow each other in the memory of one block.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +34,14 @@ from mercer.kernels.rational_quadratic import RationalQuadratic
 from mercer.kernels.stationary import Dimensional, Profile
 from mercer.kernels.stretched import Stretched
 
-__all__ = ["known", "prepare"]
+__all__ = ["in_place", "known", "prepare"]
 
 Values = Callable[[Any], Any]
-"""From points on a device to kernel values there, or from squared distances."""
+"""From points on a device to kernel values there, or from squared distances, which they may use up.
+"""
+
+Writing = Callable[[Any, Any], Any]
+"""From points on a device, and memory there or None, to kernel values, there where possible."""
 
 LARGEST_HALF = 12.5
 """Smoothness up to which Matern kernels are computed by their closed form."""
@@ -102,21 +110,45 @@ def _on_host(kernel: Kernel, Z: PointsLike, at: Any) -> Values:
 
 
 @singledispatch
+def in_place(kernel: Kernel, Z: PointsLike, at: Any) -> Writing:
+    """Return the function ``X, out -> k(X, Z)`` of points on a device and memory for the values.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Those of squared distances need no other memory of the size of their values; others make
+        their own, and leave `out` as it is.
+    Z : (m, p) array
+    at : Device
+    """
+    values = prepare(kernel, Z, at)
+    return lambda X, out: values(X)
+
+
+@singledispatch
 def profile(kernel: Kernel, xp: Any) -> Values | None:
-    """Return the function of the squared distance, in units of the length scale, if known."""
+    """Return the function of the squared distance, in units of the length scale, if known.
+
+    It may write over the squared distances, and so may the functions of `xp` over what they get.
+    """
     return None
+
+
+def _gaussian(s: Any, xp: Any) -> Any:
+    s *= -0.5
+    return xp.exp(s)
 
 
 @profile.register
 def _(kernel: Gaussian, xp: Any) -> Values:
-    return lambda s: xp.exp(-0.5 * s)
+    return lambda s: _gaussian(s, xp)
 
 
 @profile.register
 def _(kernel: Matern, xp: Any) -> Values | None:
     nu = float(kernel.nu)
     if np.isinf(nu):
-        return lambda s: xp.exp(-0.5 * s)
+        return lambda s: _gaussian(s, xp)
     if nu % 1.0 != 0.5 or nu > LARGEST_HALF:
         return None
     # e^-a q!/(2q)! sum_i (q + i)!/(i! (q - i)!) (2a)^(q - i), from the highest power on.
@@ -127,8 +159,13 @@ def _(kernel: Matern, xp: Any) -> Values | None:
     ]
 
     def values(s: Any) -> Any:
-        a = xp.sqrt((2.0 * nu) * s)
-        return _horner([c * 2.0 ** (q - i) for i, c in enumerate(coefficients)], a) * xp.exp(-a)
+        s *= 2.0 * nu
+        a = xp.sqrt(s)
+        polynomial = _horner([c * 2.0 ** (q - i) for i, c in enumerate(coefficients)], a)
+        a *= -1.0
+        decay = xp.exp(a)
+        decay *= polynomial
+        return decay
 
     return values
 
@@ -136,17 +173,35 @@ def _(kernel: Matern, xp: Any) -> Values | None:
 @profile.register
 def _(kernel: RationalQuadratic, xp: Any) -> Values:
     alpha = float(kernel.alpha)
-    return lambda s: xp.exp(-alpha * xp.log1p(s / (2.0 * alpha)))
+
+    def values(s: Any) -> Any:
+        s /= 2.0 * alpha
+        logarithm = xp.log1p(s)
+        logarithm *= -alpha
+        return xp.exp(logarithm)
+
+    return values
 
 
 @profile.register
 def _(kernel: PowerLaw, xp: Any) -> Values:
-    return lambda s: kernel._sign * (1.0 + s) ** kernel._power
+    def values(s: Any) -> Any:
+        s += 1.0
+        s **= kernel._power
+        s *= kernel._sign
+        return s
+
+    return values
 
 
 @profile.register
 def _(kernel: PoweredExponential, xp: Any) -> Values:
-    return lambda s: xp.exp(-(s ** (0.5 * float(kernel.exponent))))
+    def values(s: Any) -> Any:
+        s **= 0.5 * float(kernel.exponent)
+        s *= -1.0
+        return xp.exp(s)
+
+    return values
 
 
 @profile.register
@@ -175,50 +230,65 @@ def _(kernel: Wendland, xp: Any) -> Values:
 
 
 def _horner(coefficients: list[float], x: Any) -> Any:
-    """Return a polynomial, its highest power first."""
-    result = 0.0 * x + coefficients[0]
-    for c in coefficients[1:]:
-        result = result * x + c
+    """Return a polynomial, its highest power first; a number if it is constant."""
+    if len(coefficients) == 1:
+        return coefficients[0]
+    result = coefficients[0] * x
+    result += coefficients[1]
+    for c in coefficients[2:]:
+        result *= x
+        result += c
     return result
 
 
 @prepare.register
 def _(kernel: Profile, Z: PointsLike, at: Any) -> Values:
-    xp, values = at.xp, profile(kernel, at.xp)
+    values = in_place(kernel, Z, at)
+    return lambda X: values(X, None)
+
+
+@in_place.register
+def _(kernel: Profile, Z: PointsLike, at: Any) -> Writing:
+    values = profile(kernel, at.overwriting)
     if values is None:
-        return _on_host(kernel, Z, at)
+        on_host = _on_host(kernel, Z, at)
+        return lambda X, out: on_host(X)
     single = Z.dtype == np.float32
     factor = at.to_device(np.broadcast_to(kernel._factor(Z), Z.shape[1]), single)
     Q = at.to_device(Z, single) * factor
     smooth = kernel._smooth
-    return lambda X: values(_squared(xp, X * factor, Q, smooth))
+    return lambda X, out: values(_squared(at, X * factor, Q, smooth, out))
 
 
-def _squared(xp: Any, P: Any, Q: Any, smooth: bool) -> Any:
+def _squared(at: Any, P: Any, Q: Any, smooth: bool, out: Any = None) -> Any:
     """Return squared distances by one product, of near points from differences where that matters.
 
     The rules are those of :func:`mercer.kernels.distances.squared_distances`.
     """
+    xp = at.xp
     if P.shape[0] == 0:
         return P @ Q.T
     pp, qq = xp.sum(P * P, axis=1), xp.sum(Q * Q, axis=1)
     single = P.dtype == xp.float32
     eps = float(np.finfo(np.float32 if single else np.float64).eps)
-    error = 4.0 * eps * (float(xp.max(pp)) + float(xp.max(qq)))
-    if single and error > FLOAT32_ERROR:
-        s = _squared(xp, xp.astype(P, xp.float64), xp.astype(Q, xp.float64), smooth)
+    largest = float(xp.max(pp)) + float(xp.max(qq))
+    if single and 4.0 * eps * largest > FLOAT32_ERROR:
+        s = _squared(at, xp.astype(P, xp.float64), xp.astype(Q, xp.float64), smooth)
         return xp.astype(s, xp.float32)
-    s = xp.clip(pp[:, None] + qq[None, :] - 2.0 * (P @ Q.T), min=0.0)
-    if not smooth or (not single and error > FLOAT64_ERROR):
+    s = at.squared_distances(P, Q, pp, qq, out)
+    if not smooth or (not single and 4.0 * eps * largest > FLOAT64_ERROR):
         digits = DIGITS[np.dtype(np.float32 if single else np.float64)]
-        bound = (4.0 * eps / digits) * (pp[:, None] + qq[None, :])
-        near = s <= bound
-        if smooth:
-            near &= bound >= FLOAT64_ERROR / digits
-        i, j = xp.nonzero(near)
-        if i.shape[0]:
-            parts = row_slices(i.shape[0], P.shape[1], PAIRS)
-            s[near] = xp.concat([_pairs(xp, P, Q, i[part], j[part]) for part in parts])
+        share = 4.0 * eps / digits
+        # A first look with the largest bound of all is cheap, and mostly the last.
+        if float(xp.min(s)) <= share * largest:
+            bound = share * (pp[:, None] + qq[None, :])
+            near = s <= bound
+            if smooth:
+                near &= bound >= FLOAT64_ERROR / digits
+            i, j = xp.nonzero(near)
+            if i.shape[0]:
+                parts = row_slices(i.shape[0], P.shape[1], PAIRS)
+                s[near] = xp.concat([_pairs(xp, P, Q, i[part], j[part]) for part in parts])
     return s
 
 
@@ -230,6 +300,11 @@ def _pairs(xp: Any, P: Any, Q: Any, i: Any, j: Any) -> Any:
 @prepare.register
 def _(kernel: Dimensional, Z: PointsLike, at: Any) -> Values:
     return prepare(kernel._in(Z.shape[1]), Z, at)
+
+
+@in_place.register
+def _(kernel: Dimensional, Z: PointsLike, at: Any) -> Writing:
+    return in_place(kernel._in(Z.shape[1]), Z, at)
 
 
 @prepare.register
@@ -315,8 +390,20 @@ def _(kernel: Product, Z: PointsLike, at: Any) -> Values:
 
 @prepare.register
 def _(kernel: Scaled, Z: PointsLike, at: Any) -> Values:
-    inner, factor = prepare(kernel.kernel, Z, at), float(kernel.factor)
-    return lambda X: factor * inner(X)
+    values = in_place(kernel, Z, at)
+    return lambda X: values(X, None)
+
+
+@in_place.register
+def _(kernel: Scaled, Z: PointsLike, at: Any) -> Writing:
+    inner, factor = in_place(kernel.kernel, Z, at), float(kernel.factor)
+
+    def values(X: Any, out: Any) -> Any:
+        K = inner(X, out)
+        K *= factor
+        return K
+
+    return values
 
 
 @prepare.register

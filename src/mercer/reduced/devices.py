@@ -16,7 +16,7 @@ from mercer._optional import plugin
 from mercer._typing import AnyArray, PointsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import as_points, is_sparse
-from mercer.reduced.device_kernels import prepare
+from mercer.reduced.device_kernels import in_place
 
 __all__ = ["Device", "resolve"]
 
@@ -40,8 +40,37 @@ class Device:
     array([[0.3679]])
     """
 
+    tile = 2**20
+    """Bytes of kernel values that are computed and summed at once."""
+
     def __init__(self, xp: Any, device: Any = None) -> None:
         self.xp, self.device = xp, device
+
+    @property
+    def overwriting(self) -> Any:
+        """Functions of the library, which write over their argument where they can."""
+        return self.xp
+
+    def empty(self, shape: tuple[int, int], single: bool = False) -> Any:
+        """Return memory for numbers on the device."""
+        dtype = self.xp.float32 if single else self.xp.float64
+        return self.xp.empty(shape, dtype=dtype, device=self.device)
+
+    def squared_distances(self, P: Any, Q: Any, pp: Any, qq: Any, out: Any = None) -> Any:
+        """Return ``pp + qq - 2 P Q'``, at least zero, for points with these squared norms.
+
+        Parameters
+        ----------
+        P, Q : (n, p) and (m, p) arrays of the device
+        pp, qq : (n,) and (m,) arrays of the device
+        out : (n, m) array of the device, optional
+            Memory for the result, which a library that cannot write there leaves as it is.
+        """
+        s = P @ Q.T
+        s *= -2.0
+        s += pp[:, None]
+        s += qq[None, :]
+        return self.xp.clip(s, min=0.0)
 
     def to_device(self, array: Any, single: bool = False) -> Any:
         """Return an array of numbers on the device, as a dense tensor.
@@ -72,9 +101,7 @@ class Device:
             return tensor
         return tensor.to_device(info().default_device())
 
-    def evaluator(
-        self, kernel: Kernel, Z: PointsLike, single: bool = False
-    ) -> Callable[[Any], Any]:
+    def evaluator(self, kernel: Kernel, Z: PointsLike, single: bool = False) -> Callable[..., Any]:
         """Return the function ``X -> k(X, Z)`` from points on the host to values on the device.
 
         Parameters
@@ -88,7 +115,9 @@ class Device:
         Returns
         -------
         callable
-            Maps ``(n, p)`` points, dense or sparse, to an ``(n, m)`` array of the device.
+            Maps ``(n, p)`` points, dense or sparse, to an ``(n, m)`` array of the device. A second
+            argument is memory of that shape there, in which values are computed where kernel and
+            library can.
         """
         if not kernel.numeric or kernel.precomputed:
             raise ValueError(
@@ -98,9 +127,9 @@ class Device:
         Z = np.asarray(Z.toarray() if is_sparse(Z) else Z, dtype=np.float64)
         origin = Z.mean(axis=0) if kernel.stationary and len(Z) else np.zeros(Z.shape[1])
         dtype = np.float32 if single else np.float64
-        values = prepare(kernel, (Z - origin).astype(dtype), self)
+        values = in_place(kernel, (Z - origin).astype(dtype), self)
 
-        def evaluate(X: PointsLike) -> Any:
+        def evaluate(X: PointsLike, out: Any = None) -> Any:
             X = X.toarray() if is_sparse(X) else np.asarray(X, dtype=np.float64)
             if X.ndim != 2 or X.shape[1] != Z.shape[1]:
                 raise ValueError(
@@ -108,7 +137,7 @@ class Device:
                     f"and {Z.shape[1]} features."
                 )
             # On the host, where there is double precision: around the origin no digits are lost.
-            return values(self.to_device(X - origin, single))
+            return values(self.to_device(X - origin, single), out)
 
         return evaluate
 

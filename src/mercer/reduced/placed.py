@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from mercer._typing import AnyArray, Array, PointsLike
-from mercer.kernels.points import as_points, is_sparse
+from mercer.kernels.points import as_points, is_sparse, pieces
 from mercer.reduced.base import FeatureMap
 from mercer.reduced.devices import Device, resolve
 from mercer.reduced.feature_maps import Joined, Waves
 from mercer.reduced.nystrom import NystromMap
+from mercer.reduced.panel import Slopes
 
 __all__ = ["Placed", "Remote", "place"]
 
@@ -81,21 +82,49 @@ class Placed(FeatureMap):
     """
 
     piece = 2**27
-    """Bytes of raw values that are worked on at once: a device is fast with many."""
+    """Bytes of features that normal equations are summed of at once."""
 
     def __init__(self, map: FeatureMap, at: Device) -> None:
         self.map, self.at = map, at
         self.m, self.r, self.index = map.m, map.r, map.index
-        self._raw: dict[bool, Callable[[Any], Any]] = {}
+        self._raw: dict[bool, Callable[..., Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         # What lies on the device does not travel.
         return vars(self) | {"_raw": {}}
 
     def raw(self, X: PointsLike, single: bool = False) -> Remote:
+        return self._values(X, single)
+
+    def _values(self, X: PointsLike, single: bool, out: Any = None) -> Remote:
         if single not in self._raw:
             self._raw[single] = raw_on(self.map, self.at, single)
-        return Remote(self._raw[single](X), self.at, np.float32 if single else np.float64)
+        return Remote(self._raw[single](X, out), self.at, np.float32 if single else np.float64)
+
+    def sweep(
+        self,
+        X: PointsLike,
+        A: Array,
+        slopes: Slopes,
+        single: bool = False,
+        rows: int | None = None,
+    ) -> Array:
+        """Return ``R' G`` as every map does, with one block of memory on the device.
+
+        Each part of the rows is fused: products, profile and both sums with the values meet the
+        same memory. Only ``R A``, G and its sum travel.
+        """
+        rows = rows or max(16, self.at.tile // (self.m * (4 if single else 8)))
+        n = X.shape[0]
+        memory = self.at.empty((min(rows, n), self.m), single)
+        there = self.at.to_device(A, single)
+        total: Array | None = None
+        for part in pieces(0, n, rows):
+            R = self._values(X[part], single, memory[: part.stop - part.start, :])
+            F = self.at.to_numpy(R.values @ there)
+            product = R.T @ slopes(np.asarray(F, dtype=np.float64), part, R)
+            total = product.astype(np.float64) if total is None else total + product
+        return np.zeros(A.shape) if total is None else total
 
     @property
     def core(self) -> FeatureMap:
@@ -120,8 +149,8 @@ class Placed(FeatureMap):
 
 
 @singledispatch
-def raw_on(phi: FeatureMap, at: Device, single: bool) -> Callable[[Any], Any]:
-    """Return the function from points on the host to raw values on a device.
+def raw_on(phi: FeatureMap, at: Device, single: bool) -> Callable[..., Any]:
+    """Return the function from points on the host, and memory or None, to values on a device.
 
     Parameters
     ----------
@@ -131,21 +160,21 @@ def raw_on(phi: FeatureMap, at: Device, single: bool) -> Callable[[Any], Any]:
     single : bool
         In float32.
     """
-    return lambda X: at.to_device(phi.raw(X, single), single)
+    return lambda X, out: at.to_device(phi.raw(X, single), single)
 
 
 @raw_on.register
-def _(phi: NystromMap, at: Device, single: bool) -> Callable[[Any], Any]:
+def _(phi: NystromMap, at: Device, single: bool) -> Callable[..., Any]:
     return at.evaluator(phi.kernel, phi.Z, single)
 
 
 @raw_on.register
-def _(phi: Waves, at: Device, single: bool) -> Callable[[Any], Any]:
+def _(phi: Waves, at: Device, single: bool) -> Callable[..., Any]:
     xp, omega = at.xp, at.to_device(phi.omega.T, single)
     origin = np.zeros(phi.omega.shape[1]) if phi.origin is None else phi.origin
     size = float(np.sqrt(phi.height / len(phi.omega)))
 
-    def raw(X: PointsLike) -> Any:
+    def raw(X: PointsLike, out: Any) -> Any:
         X = as_points(X)
         X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         A = at.to_device(X - origin, single) @ omega
@@ -155,9 +184,9 @@ def _(phi: Waves, at: Device, single: bool) -> Callable[[Any], Any]:
 
 
 @raw_on.register
-def _(phi: Joined, at: Device, single: bool) -> Callable[[Any], Any]:
+def _(phi: Joined, at: Device, single: bool) -> Callable[..., Any]:
     parts = [raw_on(part, at, single) for part in phi.maps]
-    return lambda X: at.xp.concat([part(X) for part in parts], axis=1)
+    return lambda X, out: at.xp.concat([part(X, None) for part in parts], axis=1)
 
 
 def place(map: FeatureMap, device: Any) -> FeatureMap:
