@@ -25,6 +25,7 @@ PLUGINS = {
     "reporting": ("mercer.reporting", "matplotlib", "plot"),
     "cli": ("mercer.cli.app", "click", "cli"),
     "dask": ("mercer.distributed", "dask", "cluster"),
+    "dask_frames": ("dask.dataframe", "pandas", "cluster"),
     "column_types": ("mercer.io.column_types", "skl2onnx", "onnx"),
     "onnx": ("mercer.io.onnx_converters", "skl2onnx", "onnx"),
     "skops": ("skops.io", "skops", "io"),

@@ -14,7 +14,8 @@ from cluster_work import by_remainder, noted
 from mercer import LSSVR, SVC
 from mercer.data import Arrays
 from mercer.distributed import as_source
-from mercer.distributed.bundles import bounds_of
+from mercer.distributed.bundles import bounds_of, shards_of
+from mercer.distributed.holding import submit
 from mercer.kernels import Gaussian
 from mercer.local import Local
 from mercer.local.shelf import Shelf
@@ -51,7 +52,7 @@ def test_any_workers_and_partitions_fit_the_leaves_of_a_source(harmed, thread):
         (CLASSIFIER, LABELS, "decision_function"),
     ):
         here = clone(machine).fit(Arrays(X, y))
-        for workers, parts, hold in ((harmed, 3, True), (harmed, 7, True), (thread, 3, False)):
+        for workers, parts, hold in ((harmed, 3, True), (harmed, 7, True), (thread, 28, False)):
             source = as_source(*partitioned(y, parts), client=workers, hold=hold)
             there = clone(machine).fit(source)
             np.testing.assert_array_equal(getattr(there, answers)(X), getattr(here, answers)(X))
@@ -112,7 +113,33 @@ def test_groups_that_are_done_are_not_done_again(harmed, tmp_path, kill):
     harmed.wait_for_workers(2)
 
 
+@pytest.mark.parametrize("hold", [True, False])
+def test_tasks_that_sort_rows_grow_with_workers_and_not_with_partitions(thread, hold, monkeypatch):
+    graphs = []
+
+    def noting(client, graph, keys):
+        graphs.append(graph)
+        return submit(client, graph, keys)
+
+    monkeypatch.setattr("mercer.distributed.bundles.submit", noting)
+    numbers, pieces = np.arange(210.0)[:, None], []
+    for size in (30, 3):
+        rows = da.from_array(numbers, chunks=(size, 1)).map_blocks(np.array)
+        with as_source(rows, client=thread, hold=hold).sorted(by_remainder, 7, rows=11) as groups:
+            found = dict(groups.map(noted, (os.devnull, ""), {g: g for g in range(7)}))
+        for group, some in found.items():
+            np.testing.assert_array_equal(some, np.arange(group, 210, 7))
+        names = [key[0] for key in graphs[-2] if isinstance(key, tuple)]
+        pieces.append(sum(name.startswith("mercer-piece") for name in names))
+    # One shard that is held, or at most four of rows that are not, with a piece for each bundle.
+    assert pieces[0] == pieces[1] == 7 * (1 if hold else 4)
+
+
 def test_bundles_are_few_and_not_too_large():
+    assert shards_of(3, 1e3, 2) == 3
+    assert shards_of(1000, 1e3, 2) == 8
+    assert shards_of(1000, 100 * 2.0**28, 2) == 100
+    assert shards_of(1000, 64e9, 2, memory=8e9) == 64
     assert bounds_of(7, 3, 1e3) == list(range(8))
     assert len(bounds_of(10_000, 64, 1e9)) == 512 // 64 + 1
     assert len(bounds_of(10_000, 4096, 1e3)) == 4 + 1

@@ -1,12 +1,12 @@
 """Parts of machines that no prediction shows, each beside what it is by definition."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from mercer import SVR
+from mercer.machines.leaf_tasks import summary
 from mercer.machines.leaves import _Certificates
 from mercer.machines.variation_machine import _rows_of
 
@@ -26,13 +26,11 @@ def test_the_slowest_leaf_and_the_one_with_the_largest_gap_are_named():
 
     def leaf(seconds, gap):
         times = {"fit": 0.5 * seconds, "kernel": 0.5 * seconds}
-        return SimpleNamespace(
-            machine=SimpleNamespace(solution_=replace(solution, times=times, gap=gap))
-        )
+        return summary(replace(solution, times=times, gap=gap))
 
     all_of = _Certificates()
     all_of.add(1, [leaf(3.0, 0.5), leaf(1.0, 0.1)])
-    all_of.add(0, [leaf(2.0, 0.2), SimpleNamespace(machine=None), leaf(0.5, 0.7)])
+    all_of.add(0, [leaf(2.0, 0.2), None, leaf(0.5, 0.7)])
     found = all_of.joined()
     words = "5 leaves: the slowest is number 3 (3 s), the largest gap that of number 2 (0.7)"
     assert found.reason == words

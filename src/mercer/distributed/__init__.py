@@ -2,12 +2,13 @@
 
 from mercer.distributed.opening import as_source, connected
 from mercer.distributed.partitions import Partitions
-from mercer.distributed.prediction import lazy, predict
+from mercer.distributed.prediction import gather, lazy, predict
 
 __all__ = [
     "Partitions",
     "as_source",
     "connected",
+    "gather",
     "lazy",
     "predict",
 ]

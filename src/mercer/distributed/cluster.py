@@ -23,7 +23,7 @@ from mercer.data.keeping import Step
 from mercer.data.memory import machine_bytes
 from mercer.data.partial_sums import PartialSums
 from mercer.data.spill import Groups, Sort
-from mercer.distributed.bundles import Bundles, bounds_of
+from mercer.distributed.bundles import Bundles, bounds_of, max_bytes, shards_of
 from mercer.distributed.holding import Holding, same, starts_of, submit, token_of
 from mercer.distributed.keeping import KeptOrder, KeptShards
 from mercer.distributed.partitions import Graph, Key, Parcel, PartitionRows, Partitions
@@ -35,7 +35,7 @@ from mercer.distributed.reduction import (
     answer_alone,
     answer_as_root,
 )
-from mercer.distributed.shards import counts, make_shard, nth_block, pick
+from mercer.distributed.shards import counts, intervals, make_shard, nth_block, pick
 from mercer.distributed.watch import Watch
 
 __all__ = ["Cluster"]
@@ -268,36 +268,51 @@ class Cluster(Partitions):
         The parameters are those of :meth:`mercer.data.Source.sorted`; where rows are kept on this
         machine has no meaning here.
         """
-        graph, shards = ({}, list(self.holding.update())) if self.hold else self._unheld()
-        nbytes = 8.0 * sum(self.sizes or ()) * (self.n_features + 3)
+        nbytes = 8.0 * sum(self._counted()) * (self.n_features + 3)
         workers = self.watch.workers().values()
         memory = min((float(w["memory_limit"] or 0) for w in workers), default=0.0)
+        graph: Graph = {}
+        if self.hold:
+            shards: list[Key] = list(self.holding.update())
+        else:
+            # Every shard has a piece for every bundle: as few shards as memory permits.
+            graph, shards = self._unheld(shards_of(len(self.keys), nbytes, len(workers), memory))
         bounds = bounds_of(groups, len(shards), nbytes, len(workers), memory)
         threads = sum(int(w["nthreads"]) for w in workers)
-        client, results = self.client, self.watch.results
-        bundles = Bundles(graph, shards, sort, bounds, rows, threads, client, results)
+        most = max_bytes(memory)
+        bundles = Bundles(graph, shards, sort, bounds, rows, threads, self.watch, most)
         try:
             yield bundles
         finally:
             bundles.close()
 
-    def _unheld(self) -> tuple[Graph, list[Key]]:
-        """Return tasks that read the partitions, each a shard: no worker has more in memory."""
+    def _unheld(self, shards: int | None = None) -> tuple[Graph, list[Key]]:
+        """Return tasks that read the partitions: each a shard, or neighbours together."""
+        starts, n = starts_of(self._counted()), len(self.keys)
+        groups = [range(i, i + 1) for i in range(n)]
+        if shards is not None:
+            groups = [some for some in intervals(self._counted(), [1.0] * shards) if some]
+        return self._shard_tasks(groups, starts)
 
-        def tasks(starts: list[int]) -> tuple[Graph, list[Key]]:
-            name = uuid4().hex
-            keys: list[Key] = [(f"mercer-shard-{name}", i) for i in range(len(starts))]
-            places = zip(keys, self.keys, range(len(starts)), starts, strict=True)
-            made = {k: (make_shard, [list(raw)], [i], [at], self.load) for k, raw, i, at in places}
-            return {**self.graph, **made}, keys
+    def _shard_tasks(self, groups: list[range], starts: list[int]) -> tuple[Graph, list[Key]]:
+        name, made = uuid4().hex, {}
+        for some in groups:
+            raw, begin = [list(self.keys[i]) for i in some], [starts[i] for i in some]
+            made[f"mercer-shard-{name}", some[0]] = (make_shard, raw, list(some), begin, self.load)
+        return {**self.graph, **made}, list(made)
 
+    def _counted(self) -> list[int]:
+        """Return the rows of every partition, counted if they must be."""
+        if self.hold:
+            return self.holding.sizes
         if self.sizes is None:
-            graph, keys = tasks([0] * len(self.keys))
-            counted: list[Key] = [(f"mercer-count-{uuid4().hex}", i) for i in range(len(keys))]
+            n = len(self.keys)
+            graph, keys = self._shard_tasks([range(i, i + 1) for i in range(n)], [0] * n)
+            counted: list[Key] = [(f"mercer-count-{uuid4().hex}", i) for i in range(n)]
             graph.update((k, (counts, one)) for k, one in zip(counted, keys, strict=True))
             found = submit(self.client, graph, counted)
             self.sizes = [self.watch.result([future])[0] for future in found]
-        return tasks(starts_of(self.sizes))
+        return self.sizes
 
     def _packed(self, shared: Any) -> tuple[Parcel | None, str]:
         """Return what is shared, packed, with its token; None if it is small."""

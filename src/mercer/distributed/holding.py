@@ -16,7 +16,7 @@ from mercer.distributed.partitions import Graph, Key, Parcel
 from mercer.distributed.shards import bind, counts, intervals, join_shard, locate, make_shard, pick
 from mercer.distributed.watch import Watch
 
-__all__ = ["Holding", "same", "submit"]
+__all__ = ["Holding", "place", "same", "submit"]
 
 MAX_BOUND_OBJECTS = 4
 """Shared objects that stay with the rows at the same time."""
@@ -47,6 +47,38 @@ def submit(client: Client, graph: Any, keys: list[Key]) -> list[Future]:
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "4 GiB"}):
         futures: list[Future] = client.get(graph, keys, sync=False)
     return futures
+
+
+def place(watch: Watch, tasks: list[tuple[str, Graph]], graph: Graph) -> list[Future]:
+    """Have tasks done by the workers they are meant for if they live, with all they need.
+
+    Parameters
+    ----------
+    watch : Watch
+    tasks : list of (address, dict with one task)
+        An address that is empty prefers nobody.
+    graph : dict
+        Tasks that they depend on.
+    """
+    layers: dict[str, MaterializedLayer] = {}
+    taken: set[Key] = set()
+    keys = [next(iter(own)) for _, own in tasks]
+    for i, (address, own) in enumerate(tasks):
+        layer = dict(own)
+        todo = list(own.values())
+        while todo:
+            # What several need is placed with the first of them.
+            for key in get_dependencies(graph, task=todo.pop()):
+                if key not in taken:
+                    taken.add(key)
+                    layer[key] = graph[key]
+                    todo.append(graph[key])
+        prefer = {"workers": [address], "allow_other_workers": True} if address else None
+        layers[str(i)] = MaterializedLayer(layer, annotations=prefer)
+        if address:
+            watch.prefer(address, list(layer))
+    whole = HighLevelGraph(layers, {name: set(layers) - {name} for name in layers})
+    return submit(watch.client, whole, keys)
 
 
 class Holding:
@@ -80,7 +112,7 @@ class Holding:
             raw = [list(keys[i]) for i in numbers]
             begin = None if starts is None else [starts[i] for i in numbers]
             tasks.append((address, {_name(numbers): (make_shard, raw, numbers, begin, load)}))
-        self.shards = self._place(tasks)
+        self.shards = place(watch, tasks, graph)
         self.sizes = self._count() if sizes is None else sizes
         self.bound: dict[str, list[Future]] = {}
 
@@ -117,7 +149,7 @@ class Holding:
             for i, shard in enumerate(self.shards):
                 address = next(iter(where.get(shard.key, ())), "")
                 tasks.append((address, {(f"mercer-bound-{own}", i): (bind, shard, name)}))
-            self.bound[token] = self._place(tasks, {name: (same, parcel)})
+            self.bound[token] = place(self.watch, tasks, {name: (same, parcel)})
         self.bound[token] = futures = self.bound.pop(token)
         return futures
 
@@ -136,29 +168,6 @@ class Holding:
         threads = [float(workers[address]["nthreads"]) for address in order]
         ranges = intervals([1.0] * n if sizes is None else sizes, threads)
         return {a: list(some) for a, some in zip(order, ranges, strict=True) if some}
-
-    def _place(self, tasks: list[tuple[str, Graph]], graph: Graph | None = None) -> list[Future]:
-        """Have tasks done by the workers they are meant for if they live, with all they need."""
-        graph = self.graph if graph is None else graph
-        layers: dict[str, MaterializedLayer] = {}
-        taken: set[Key] = set()
-        keys = [next(iter(own)) for _, own in tasks]
-        for i, (address, own) in enumerate(tasks):
-            layer = dict(own)
-            todo = list(own.values())
-            while todo:
-                # What several need is placed with the first of them.
-                for key in get_dependencies(graph, task=todo.pop()):
-                    if key not in taken:
-                        taken.add(key)
-                        layer[key] = graph[key]
-                        todo.append(graph[key])
-            prefer = {"workers": [address], "allow_other_workers": True} if address else None
-            layers[str(i)] = MaterializedLayer(layer, annotations=prefer)
-            if address:
-                self.watch.prefer(address, list(layer))
-        whole = HighLevelGraph(layers, {name: set(layers) - {name} for name in layers})
-        return submit(self.watch.client, whole, keys)
 
     def _count(self) -> list[int]:
         """Count the rows of all partitions, and let shards know where theirs begin."""
@@ -204,7 +213,8 @@ class Holding:
         for address, numbers in moving.items():
             parts, begin = [picked[i] for i in numbers], [starts[i] for i in numbers]
             tasks.append((address, {_name(numbers): (join_shard, parts, numbers, begin)}))
-        kept |= dict(zip((address for address, _ in tasks), self._place(tasks, {}), strict=True))
+        made = place(self.watch, tasks, {})
+        kept |= dict(zip((address for address, _ in tasks), made, strict=True))
         self.shards = [kept[address] for address in self.groups]
         self.bound.clear()
 

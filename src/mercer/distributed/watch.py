@@ -13,7 +13,7 @@ from distributed import CancelledError, Client, Future, KilledWorker
 from mercer.distributed.partitions import Key
 from mercer.distributed.reduction import abandon
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "explained"]
 
 RESTART_SECONDS = 30.0
 """Seconds in which a nanny ends a frozen process and starts another, before both are given up."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._typing import Array
 from mercer.io.symbols import LABEL, METHODS, Outputs, Value
-from mercer.machines.leaves import UNSEEN_CLASS_ROWS
+from mercer.machines.leaf_tasks import UNSEEN_CLASS_ROWS
 
 __all__ = ["local"]
 

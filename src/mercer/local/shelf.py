@@ -9,7 +9,7 @@ import tempfile
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -59,6 +59,20 @@ class Shelf(Sequence[Any]):
     def on_disk(self) -> bool:
         """Whether objects are in files."""
         return self.path is not None
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether objects are in the memory of this process."""
+        return self.path is None
+
+    def ask(
+        self,
+        work: Callable[[Any, Any, Any], Any],
+        shared: Any,
+        questions: Iterable[tuple[int, Any]],
+    ) -> Iterator[Any]:
+        """Yield ``work(object, shared, question)`` in order, for questions with numbers."""
+        return (work(self[k], shared, question) for k, question in questions)
 
     def put(self, k: Any, item: Any) -> None:
         """Put an object under a key, once; the order of the objects is that of their keys."""

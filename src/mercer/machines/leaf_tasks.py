@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,19 +17,28 @@ from mercer.kernels.points import count, take
 from mercer.local.tree import Tree, grow
 from mercer.machines.protocol import Machine
 from mercer.machines.subproblems import Rows
+from mercer.solvers import Solution
 
 __all__ = [
     "Branch",
     "Cutting",
     "Leaf",
     "LeafRows",
+    "Outline",
     "Reader",
     "Recipe",
     "Sorter",
     "fit_branch",
+    "leaf_values",
+    "outline",
     "rows_of",
+    "summary",
     "template_of",
 ]
+
+
+# A class that a leaf has not seen counts as half a row.
+UNSEEN_CLASS_ROWS = 0.5
 
 
 class LeafRows(NamedTuple):
@@ -64,6 +73,17 @@ class Branch(NamedTuple):
     """None where the rows are one leaf."""
 
     leaves: list[Leaf]
+    warnings: list[tuple[type[Warning], str]]
+
+
+class Outline(NamedTuple):
+    """What is told of a branch whose leaves are elsewhere."""
+
+    tree: Tree | None
+    sizes: list[int]
+    """Rows of the leaves."""
+    solutions: list[Solution | None]
+    """Certificates, without coefficients; None of a leaf with one class."""
     warnings: list[tuple[type[Warning], str]]
 
 
@@ -237,3 +257,60 @@ def _fit_leaf(part: LeafRows, recipe: Recipe, settings: dict[str, Any]) -> Leaf:
     # Where a fit would go on from, which a leaf does not: its solutions a second time.
     machine.__dict__.pop("_last", None)
     return Leaf(part.numbers, machine, classes)
+
+
+def outline(branch: Branch) -> Outline:
+    """Return what is told of a branch."""
+    solutions = [
+        None if leaf.machine is None else summary(leaf.machine.solution_) for leaf in branch.leaves
+    ]
+    return Outline(
+        branch.tree, [len(leaf.rows) for leaf in branch.leaves], solutions, branch.warnings
+    )
+
+
+def summary(solution: Solution) -> Solution:
+    """Return a solution without what grows with the number of rows or of leaves."""
+    empty, terms = np.empty(0), solution.terms
+    if terms is not None:
+        terms = type(terms)(*(np.array([np.sum(term)]) for term in terms))
+    return replace(solution, a=empty, b=empty, f=empty, history=(), b_interval=None, terms=terms)
+
+
+def leaf_values(leaf: Leaf, asked: tuple[str, Any], X: Any) -> Any:
+    """Return what a method of one leaf says of points, in terms of all classes: a task.
+
+    Parameters
+    ----------
+    leaf : Leaf
+    asked : (str, array or None)
+        The method, and all classes if there are any.
+    X : points
+    """
+    name, all_classes = asked
+    if all_classes is None:
+        return np.asarray(getattr(leaf.machine, name)(X))
+    if name == "predict":
+        if leaf.machine is None:
+            return np.repeat(all_classes[leaf.classes], count(X))
+        return leaf.machine.predict(X)
+    n, k = count(X), len(all_classes)
+    known = leaf.machine is not None
+    values = np.asarray(getattr(leaf.machine, name)(X), dtype=np.float64) if known else None
+    if name == "predict_proba":
+        unseen = UNSEEN_CLASS_ROWS / (len(leaf.rows) + UNSEEN_CLASS_ROWS * k)
+        P = np.full((n, k), unseen)
+        left = 1.0 - unseen * (k - len(leaf.classes))
+        P[:, leaf.classes] = left * (1.0 if values is None else values)
+        return P
+    if values is None:
+        values = np.ones((n, 1))
+    elif values.ndim == 1:
+        values = np.column_stack([-values, values])
+    if len(leaf.classes) < k:
+        # Below all others: what was never seen here is not what is decided for.
+        lowest = np.minimum(np.min(values, axis=1, keepdims=True), -1.0)
+        every = np.repeat(lowest, k, axis=1)
+        every[:, leaf.classes] = values
+        values = every
+    return values[:, 1] if k == 2 else values

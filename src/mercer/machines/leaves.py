@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer._deadline import time_left
 from mercer._jobs import at_once
@@ -16,6 +17,7 @@ from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.memory import parse, show
 from mercer.data.opening import is_source
 from mercer.data.progress import Bar
+from mercer.data.spill import KeepingGroups
 from mercer.kernels.points import count, take
 from mercer.local import Local
 from mercer.local.shelf import Shelf
@@ -25,22 +27,30 @@ from mercer.machines.evaluating import PREDICTED_ROWS
 from mercer.machines.kernel_kinds import compares_objects, is_function, is_precomputed
 from mercer.machines.leaf_samples import Divisible, InArrays, InBlocks
 from mercer.machines.leaf_settings import leaf_settings
-from mercer.machines.leaf_tasks import Cutting, Leaf, Recipe, fit_branch, template_of
+from mercer.machines.leaf_tasks import (
+    Branch,
+    Cutting,
+    Leaf,
+    Outline,
+    Recipe,
+    fit_branch,
+    leaf_values,
+    outline,
+    summary,
+    template_of,
+)
 from mercer.machines.protocol import LocalMachine
 from mercer.machines.solving import EarlyStop
 from mercer.solvers import Solution, Status
 from mercer.solvers.solution import join
 
-__all__ = ["Leaves", "LocalFit"]
+__all__ = ["Leaves", "LocalFit", "Part", "certify_leaves"]
 
 # Shares of the memory limit: fitted leaves, those that were read from files again, and rows whose
 # leaves are asked together, with what they are worth.
 FITTED_MEMORY_SHARE, READ_MEMORY_SHARE, ASKED_MEMORY_SHARE = 0.4, 0.125, 0.125
 # Rows that are asked together at most: leaves see enough of them, and more are not faster.
 MAX_ASKED_ROWS = 2**18
-# A class that a leaf has not seen counts as half a row.
-UNSEEN_CLASS_ROWS = 0.5
-
 
 # Where every leaf has one class there is no problem to solve.
 NO_PROBLEM = Solution(
@@ -59,20 +69,60 @@ NO_PROBLEM = Solution(
 )
 
 
+class LeafStore(Protocol):
+    """Fitted leaves, wherever they are."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether they are in the memory of this process."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, k: int) -> Leaf: ...
+    def __iter__(self) -> Iterator[Leaf]: ...
+
+    def ask(self, work: Any, shared: Any, questions: Iterable[tuple[int, Any]]) -> Iterator[Any]:
+        """Yield ``work(leaf, shared, points)`` in order, for numbers of leaves with points."""
+
+
+class Part(NamedTuple):
+    """Points of one leaf among those of a block."""
+
+    leaf: int
+    rows: NDArray[np.intp]
+    weight: Any
+    """How much the leaf counts for each; None if alone."""
+
+
 @dataclass(frozen=True, eq=False)
 class Leaves:
     """A tree with a machine in each leaf."""
 
     tree: Tree
-    leaves: Shelf
+    leaves: LeafStore
     blend: bool
     limit: float
     """Bytes that predictions may take."""
 
     @property
     def sequence(self) -> Sequence[Leaf]:
-        """The leaves: a list, or a sequence that reads them from files."""
-        return self.leaves if self.leaves.on_disk else list(self.leaves)
+        """The leaves: a list, or a sequence that reads them from files or from workers."""
+        return list(self.leaves) if self.leaves.in_memory else cast(Sequence[Leaf], self.leaves)
+
+    def gathered(self) -> Leaves:
+        """Return these leaves on this machine; themselves if they are."""
+        if isinstance(self.leaves, Shelf):
+            return self
+        shelf = Shelf(FITTED_MEMORY_SHARE * self.limit, READ_MEMORY_SHARE * self.limit)
+        for k, leaf in enumerate(self.leaves):
+            shelf.put(k, leaf)
+        return replace(self, leaves=shelf)
+
+    # What is written to a file, or sent, are leaves of this machine.
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(vars(self.gathered()))
+
+    def __deepcopy__(self, memo: Any) -> Leaves:
+        return self
 
     def batch(self, features: int) -> int:
         """Return how many rows of a source are asked together: leaves should see many at once."""
@@ -96,51 +146,43 @@ class Leaves:
         X : points
         """
         X = whole._check_new(X)
-        labelled = whole._labelled
-        if labelled and name == "predict_log_proba":
-            return np.log(self.evaluate(whole, "predict_proba", X))
-        if labelled and name == "predict" and self.blend:
-            f = self.evaluate(whole, "decision_function", X)
-            return whole.classes_[np.argmax(f, axis=1) if f.ndim > 1 else (f > 0).astype(np.intp)]
+        parts = self.parts(X)
+        questions = ((part.leaf, take(X, part.rows)) for part in parts)
+        answers = self.leaves.ask(leaf_values, self.asked(whole, name), questions)
+        return self.conclude(whole, name, count(X), parts, answers)
+
+    def parts(self, X: PointsLike) -> list[Part]:
+        """Return which of some points, checked, belong to which leaves."""
+        return [Part(*part) for part in self.tree.parts(X, self.blend)]
+
+    def asked(self, whole: Any, name: str) -> tuple[str, Any]:
+        """Return the method that leaves are asked by, and all classes if there are any."""
+        if not whole._labelled:
+            return name, None
+        if name == "predict_log_proba":
+            name = "predict_proba"
+        elif name == "predict" and self.blend:
+            name = "decision_function"
+        return name, whole.classes_
+
+    def conclude(
+        self, whole: Any, name: str, n: int, parts: Sequence[Part], answers: Iterable[Any]
+    ) -> Any:
+        """Return what the method says of n points, from the answers of leaves in their order."""
         out: Any = None
-        for k, rows, weight in self.tree.parts(X, self.blend):
-            values = self._values(whole, self.leaves[k], name, take(X, rows))
+        for (_, rows, weight), values in zip(parts, answers, strict=True):
             if out is None:
-                out = np.zeros((count(X), *values.shape[1:]), dtype=values.dtype)
+                out = np.zeros((n, *values.shape[1:]), dtype=values.dtype)
             if weight is None:
                 out[rows] = values
             else:
                 out[rows] += values * weight.reshape(-1, *[1] * (values.ndim - 1))
-        return out
-
-    def _values(self, whole: Any, leaf: Leaf, name: str, X: PointsLike) -> Any:
-        """Return what one leaf says, in terms of all classes."""
-        if not whole._labelled:
-            return np.asarray(getattr(leaf.machine, name)(X))
-        if name == "predict":
-            if leaf.machine is None:
-                return np.repeat(whole.classes_[leaf.classes], count(X))
-            return leaf.machine.predict(X)
-        n, k = count(X), len(whole.classes_)
-        known = leaf.machine is not None
-        values = np.asarray(getattr(leaf.machine, name)(X), dtype=np.float64) if known else None
-        if name == "predict_proba":
-            unseen = UNSEEN_CLASS_ROWS / (len(leaf.rows) + UNSEEN_CLASS_ROWS * k)
-            P = np.full((n, k), unseen)
-            left = 1.0 - unseen * (k - len(leaf.classes))
-            P[:, leaf.classes] = left * (1.0 if values is None else values)
-            return P
-        if values is None:
-            values = np.ones((n, 1))
-        elif values.ndim == 1:
-            values = np.column_stack([-values, values])
-        if len(leaf.classes) < k:
-            # Below all others: what was never seen here is not what is decided for.
-            lowest = np.minimum(np.min(values, axis=1, keepdims=True), -1.0)
-            every = np.repeat(lowest, k, axis=1)
-            every[:, leaf.classes] = values
-            values = every
-        return values[:, 1] if k == 2 else values
+        asked, classes = self.asked(whole, name)
+        if asked == name:
+            return out
+        if name == "predict_log_proba":
+            return np.log(out)
+        return classes[np.argmax(out, axis=1) if out.ndim > 1 else (out > 0).astype(np.intp)]
 
 
 @dataclass(frozen=True)
@@ -194,7 +236,8 @@ class LocalFit:
         whole = Recipe(template_of(machine), machine._labelled)
         recipe = replace(whole, read=sample.read, cut=cut)
         limit = parse(how.memory_limit)
-        leaves = Shelf(FITTED_MEMORY_SHARE * limit, READ_MEMORY_SHARE * limit, how.folder)
+        shelf = Shelf(FITTED_MEMORY_SHARE * limit, READ_MEMORY_SHARE * limit, how.folder)
+        leaves: LeafStore = shelf
         # Rows near a cut are fitted twice, so it is not known before how many there are.
         rows = None if how.overlap else sample.n
         try:
@@ -210,33 +253,53 @@ class LocalFit:
                 )
                 if how.adapt:
                     own = leaf_settings(machine, groups, recipe, tree.leaves, scales, categories)
-                caught, certificates, branches = [], _Certificates(), {}
-                for k, branch in groups.map(fit_branch, recipe, own, how.n_jobs, last=True):
+                caught, certificates = [], _Certificates()
+                branches: dict[int, Any] = {}
+                away = groups if isinstance(groups, KeepingGroups) and not how.gather else None
+                found: Generator[tuple[int, Outline]]
+                if away is None:
+                    fitted = groups.map(fit_branch, recipe, own, how.n_jobs, last=True)
+                    found = _put(shelf, fitted)
+                else:
+                    found = away.keep(fit_branch, outline, recipe, own)
+                for k, branch in found:
                     branches[k] = branch.tree
-                    for j, leaf in enumerate(branch.leaves):
-                        leaves.put((k, j), leaf)
-                        told(len(leaf.rows))
+                    told(sum(branch.sizes))
                     caught += branch.warnings
-                    certificates.add(k, branch.leaves)
+                    certificates.add(k, branch.solutions)
                     if time_left() == 0.0:
                         break
+                found.close()
                 lacking = [k for k in range(tree.leaves) if k not in branches]
+                of_all: dict[tuple[int, int], Leaf] = {}
                 for k in lacking:
                     assert coarse is not None  # only a limit ends the loop
                     branches[k] = None if cut is None else grow(points, 1, scales, categories)
-                    leaves.put((k, 0), coarse.leaves[0])
+                    of_all[k, 0] = coarse.leaves[0]
                     certificates.add(k, [])
+                if away is not None:
+                    leaves = away.kept(of_all)
+                for key, leaf in of_all.items() if away is None else ():
+                    shelf.put(key, leaf)
         except BaseException:
-            leaves.close()
+            shelf.close()
             raise
         if cut is not None:
             tree = graft(tree, [branches[k] for k in range(tree.leaves)])
         _say_once(caught, tree.leaves)
         machine._local = Leaves(tree, leaves, how.blend, limit)
-        _certify(machine, certificates, complete=not lacking)
+        certify_leaves(machine, certificates.joined(), complete=not lacking)
         if lacking:
             assert coarse is not None
             _declare_coarse(machine, len(lacking) / len(branches), coarse.leaves[0])
+
+
+def _put(shelf: Shelf, fitted: Iterator[tuple[int, Branch]]) -> Generator[tuple[int, Outline]]:
+    """Put the leaves of branches on a shelf as they come, and yield what is told of them."""
+    for k, branch in fitted:
+        for j, leaf in enumerate(branch.leaves):
+            shelf.put((k, j), leaf)
+        yield k, outline(branch)
 
 
 def _declare_coarse(machine: LocalMachine, share: float, coarse: Leaf) -> None:
@@ -252,10 +315,10 @@ def _declare_coarse(machine: LocalMachine, share: float, coarse: Leaf) -> None:
     warnings.warn(f"{reason}. Give it more time, or smaller leaves.", EarlyStop, stacklevel=6)
 
 
-def _certify(machine: LocalMachine, certificates: _Certificates, complete: bool) -> None:
-    """Join what the leaves certify, with all coefficients where they are in memory."""
-    solution, local = certificates.joined(), machine._local
-    if not local.leaves.on_disk:
+def certify_leaves(machine: LocalMachine, solution: Solution, complete: bool) -> None:
+    """Set what the leaves certify together, with all coefficients where they are in memory."""
+    local = machine._local
+    if local.leaves.in_memory:
         fitted = [leaf for leaf in local.leaves if leaf.machine is not None]
         if fitted and complete:
             whole = join([leaf.machine.solution_ for leaf in fitted])
@@ -276,17 +339,15 @@ class _Certificates:
         self.total: Solution | None = None
         self.slowest = self.widest = (-1.0, 0)
 
-    def add(self, k: int, leaves: Sequence[Leaf]) -> None:
+    def add(self, k: int, solutions: list[Solution | None]) -> None:
         """Add the certificates of the leaves of branch k."""
-        self.waiting[k] = [
-            None if leaf.machine is None else _summary(leaf.machine.solution_) for leaf in leaves
-        ]
+        self.waiting[k] = solutions
         while self.next in self.waiting:
             for one in self.waiting.pop(self.next):
                 if one is not None:
                     self.slowest = max(self.slowest, (sum(one.times.values()), -self.leaves))
                     self.widest = max(self.widest, (one.gap, -self.leaves))
-                    self.total = one if self.total is None else _summary(join([self.total, one]))
+                    self.total = one if self.total is None else summary(join([self.total, one]))
                 self.leaves += 1
             self.next += 1
 
@@ -300,14 +361,6 @@ class _Certificates:
             reason=f"{self.leaves} leaves: the slowest is number {-slowest} ({seconds:.2g} s), the "
             f"largest gap that of number {-widest} ({gap:.2g})",
         )
-
-
-def _summary(solution: Solution) -> Solution:
-    """Return a solution without what grows with the number of rows or of leaves."""
-    empty, terms = np.empty(0), solution.terms
-    if terms is not None:
-        terms = type(terms)(*(np.array([np.sum(term)]) for term in terms))
-    return replace(solution, a=empty, b=empty, f=empty, history=(), b_interval=None, terms=terms)
 
 
 def _refuse(machine: LocalMachine) -> None:
