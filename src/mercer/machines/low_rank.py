@@ -44,6 +44,7 @@ from mercer.reduced.base import Approximation
 from mercer.reduced.census import Census, take_census
 from mercer.reduced.cost import COST_ROWS
 from mercer.reduced.normal import choose_C
+from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.oracle import CURVATURE_ROWS_PER_FEATURE
 from mercer.reduced.passes import Passes
 from mercer.reduced.solve import Reduced, Task, choose_map, open_passes, problem_of, solve
@@ -166,13 +167,19 @@ class LowRankFit:
         def bar(name: str, total: int | None) -> Bar:
             return Bar(f"{type(machine).__name__}, {name}", total, show=bool(machine.verbose))
 
-        passes = open_passes(source, how, m, columns, size, bar)
+        able = isinstance(how, Nystrom) and how.number != "auto" and how.device is None
+        passes = open_passes(
+            source, how, m, columns, size, bar, low_memory=able and _minimizes_squares(machine)
+        )
         census = take_census(passes, size, how.random_state, machine._labelled and rows.X is None)
         if not np.isfinite(census.variance):
             raise ValueError(OVERFLOW)
         if census.pool.y is None and not machine.__sklearn_tags__().target_tags.required:
             census = replace(census, pool=replace(census.pool, y=np.ones(len(census.pool.keys))))
         task, read, labels = prepare_reduced(machine, rows, census, self.warning)
+        if passes.low_memory and (task.kernel.order or not task.loss.quadratic):
+            # Fewer matrices do not do for kernels with polynomials of their own.
+            raise ValueError(passes.refusal)
         found = _watched(machine, task, census, passes, how, context)
         machine.__dict__.pop("data_digests_", None)
         if source.digests is not None:
@@ -180,6 +187,14 @@ class LowRankFit:
         machine.solution_ = found.solution
         machine.fit_status_ = int(found.solution.status is not Status.CONVERGED)
         _store(machine, found, read, census, labels)
+
+
+def _minimizes_squares(machine: LowRankMachine) -> bool:
+    """Answer whether the loss of a machine is known to be quadratic before its data are."""
+    try:
+        return bool(machine._loss().quadratic)
+    except (AttributeError, TypeError, ValueError):  # it depends on the sample
+        return False
 
 
 def validate_blocks(

@@ -59,6 +59,9 @@ class FeatureMap(ABC):
         large = self.left_behind if self.r > MAX_DENSE_FEATURES else ()
         return {name: None if name in large else value for name, value in vars(self).items()}
 
+    low_memory: bool = False
+    """Whether there is no room for a second matrix of m by m numbers in double precision."""
+
     natural: bool = True
     """Whether the penalty is the kernel's own, so that the space is one of the kernel's."""
 
@@ -166,6 +169,12 @@ class Approximation(Params, ABC):
         C : float
             Weight of a row's loss against the penalty.
         """
+
+    def settle_in_low_memory(
+        self, kernel: Kernel, pool: FingerprintSample, C: float
+    ) -> FeatureMap | None:
+        """Return the map with one matrix of m by m numbers, if there is such a way."""
+        return None
 
     @property
     @abstractmethod

@@ -29,8 +29,8 @@ __all__ = ["Cost", "approximation_cost"]
 # Groups that the rows of a sample are divided into, for an error of the estimate.
 N_GROUPS = 16
 
-# Rows that are looked at.
-COST_ROWS = 2000
+# Rows that are looked at, and those whose features are solved for together.
+COST_ROWS, SOLVED_ROWS = 2000, 256
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ def duals(
         features[part] = problem.map.features(R)
         return F[:, :0]
 
-    problem.sweep(X, state["A"], slopes)
+    # By solves, features of few rows would read the factor too often.
+    problem.sweep(X, state["A"], slopes, rows=SOLVED_ROWS if problem.map.low_memory else None)
     return a.reshape(-1, views, problem.k).sum(axis=1), features[::views]
 
 

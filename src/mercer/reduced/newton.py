@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg as la
@@ -148,6 +149,25 @@ class Newton:
                 raise
             found.W, found.b, found.mu = found.known
             found.status = Status.INTERRUPTED
+        return found
+
+
+class Factor(Protocol):
+    """A matrix that is positive definite, factorized."""
+
+    def solve(self, g: Array) -> Array:
+        """Return a vector divided by the matrix."""
+
+
+class CholeskyFactor(NamedTuple):
+    """A factor in double precision."""
+
+    c: Array
+    lower: bool
+
+    def solve(self, g: Array) -> Array:
+        """Return a vector divided by the matrix."""
+        found: Array = la.cho_solve((self.c, self.lower), g, check_finite=False)
         return found
 
 
@@ -344,6 +364,8 @@ class _Descent:
         value = self.oracle.evaluate(found.W, found.b, found.mu, name, not known)
         if value.H is not None:
             self._curve(value.H, value.size)
+        elif not known:
+            self.factors = list(self.oracle.landmark_factors())
         # The dual value is a bound up to (b - b*)'B'a, which is as large as the curvature lets b be
         # far from its minimizer.
         free = np.vstack([np.zeros_like(value.gw), value.gb])
@@ -373,8 +395,7 @@ class _Descent:
         slack = np.finfo(float).eps * float(diagonal.max())
         while True:
             try:
-                factor: Factor = la.cho_factor(M, check_finite=False)
-                return factor
+                return CholeskyFactor(*la.cho_factor(M, check_finite=False))
             except la.LinAlgError:
                 if not np.all(np.isfinite(diagonal)):
                     raise
@@ -383,10 +404,7 @@ class _Descent:
 
     def _solve(self, G: Array) -> Array:
         """Return the columns of G, of some length, divided by the factor of each problem."""
-        columns = [
-            la.cho_solve(factor, g, check_finite=False)
-            for factor, g in zip(self.factors, G.T, strict=True)
-        ]
+        columns = [factor.solve(g) for factor, g in zip(self.factors, G.T, strict=True)]
         return np.stack(columns, axis=1)
 
     # Steps ---------------------------------------------------------------------------------------
@@ -511,6 +529,3 @@ class _Descent:
         delta = delta.copy()
         delta[:, columns] = solution
         return delta
-
-
-Factor = tuple[Array, bool]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 from scipy.linalg.blas import dtrmm, strmm
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dpotrf, dpstrf, dtrtri
 
 from mercer._params import is_integer
 from mercer._typing import Array, PointsLike
@@ -74,6 +74,9 @@ class NystromMap(CentredMap):
         Candidates for centres.
     index : (m,) array of int, optional
         Which rows of a sample they are.
+    low_memory : bool, default=False
+        Hold one matrix of m by m numbers and not two while it is made, and one and not two later:
+        features are computed by solving with the factor, instead of a product with its inverse.
 
     Examples
     --------
@@ -86,8 +89,13 @@ class NystromMap(CentredMap):
 
     left_behind = ("R", "N")
 
-    def __init__(self, kernel: Kernel, Z: PointsLike, index: Any = None) -> None:
-        self.kernel = kernel
+    def __init__(
+        self, kernel: Kernel, Z: PointsLike, index: Any = None, low_memory: bool = False
+    ) -> None:
+        self.kernel, self.low_memory = kernel, low_memory
+        if low_memory:
+            self._factorize_in_place(Z, index)
+            return
         K = np.asarray(kernel(Z), dtype=np.float64)
         self.top = float(np.abs(K).max(initial=0.0))
         monomials = kernel.unpenalized(Z.shape[1]) if kernel.numeric else []
@@ -107,6 +115,27 @@ class NystromMap(CentredMap):
             self.Z, self.index, self.N = Z, index, self.N[:, kept]
         self.m, self.r = count(self.Z), len(kept)
         self.panel = Panel(kernel, self.Z)
+
+    def _factorize_in_place(self, Z: PointsLike, index: Any) -> None:
+        """Factorize the kernel matrix where it is, with pivots only if it is singular."""
+        panel = Panel(self.kernel, Z)
+        K = panel.values(Z)
+        self.top = max(float(K.max()), -float(K.min()))
+        least = MIN_DIAGONAL_SHARE * float(np.max(np.diagonal(K)))
+        self.N, kept = None, np.arange(len(K))
+        R, info = dpotrf(K.T, overwrite_a=1)
+        if info or float(np.min(np.diagonal(R))) ** 2 <= least:
+            panel.values(Z, out=K)
+            R, order, rank, _ = dpstrf(K.T, tol=max(least, 1e-300), overwrite_a=1)
+            if not rank:
+                raise ValueError("the kernel vanishes on all centres; choose others.")
+            kept, R = (order[:rank] - 1).astype(np.intp), R[:rank, :rank]
+            for j in range(rank):
+                R[j + 1 :, j] = 0.0
+        self.R, self.Z = R, take(Z, kept)
+        self.index = None if index is None else np.asarray(index)[kept]
+        self.m = self.r = len(kept)
+        self.panel = Panel(self.kernel, self.Z)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -142,6 +171,8 @@ class NystromMap(CentredMap):
         return np.asarray(self._T, dtype=np.float32, order="F")
 
     def features(self, R: Array, single: bool = False) -> Array:
+        if self.low_memory:
+            return self.lower(np.asarray(R, dtype=np.float64).T).T
         if single and self.N is None:
             found: Any = strmm(1.0, self._T_single, np.asarray(R, dtype=np.float32).T, trans_a=1)
             return np.asarray(found.T)
@@ -227,6 +258,10 @@ class Nystrom(Approximation):
     def settle(self, kernel: Kernel, pool: FingerprintSample, C: float) -> NystromMap:
         chosen = self.choose(kernel, pool, C)
         return NystromMap(kernel, chosen.Z, chosen.index)
+
+    def settle_in_low_memory(self, kernel: Kernel, pool: FingerprintSample, C: float) -> NystromMap:
+        chosen = self.choose(kernel, pool, C)
+        return NystromMap(kernel, chosen.Z, chosen.index, low_memory=True)
 
     def choose(self, kernel: Kernel, pool: FingerprintSample, C: float) -> Centres:
         """Return the centres alone; parameters as in :meth:`settle`."""

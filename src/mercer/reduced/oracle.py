@@ -22,6 +22,8 @@ from mercer.data.base import Block, Sums
 from mercer.data.sampling import FingerprintSample
 from mercer.reduced.base import MAX_DENSE_FEATURES
 from mercer.reduced.block_sums import curvature, evaluate, in_features, product, weigh
+from mercer.reduced.landmark_factor import LandmarkFactor
+from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.passes import Passes
 from mercer.reduced.problem import Problem
 
@@ -111,7 +113,8 @@ class Oracle:
         problem = replace(problem, direct=wrong <= MAX_CURVATURE_ERROR)
         self.problem, self.passes, self.pool = problem, passes, pool
         size = problem.map.r + problem.free
-        self.dense = size <= MAX_DENSE_FEATURES
+        self.by_landmarks = problem.map.low_memory and problem.loss.quadratic
+        self.dense = size <= MAX_DENSE_FEATURES and not self.by_landmarks
         self.rows_for_curvature = CURVATURE_ROWS_PER_FEATURE * size
         k, q = problem.k, problem.free
         self._earlier: dict[str, Array] = {
@@ -225,13 +228,22 @@ class Oracle:
             residual=np.max(ratio, axis=0, initial=0.0),
             size=size,
             active=sums["active"],
-            H=self._curvature(sums, state) if curved else None,
+            H=self._curvature(sums, state) if curved and not self.by_landmarks else None,
             S=sums["S"],
         )
 
     def state(self, W: Array, b: Array, mu: Array) -> dict[str, Any]:
         """Return a point as passes see it."""
         return {"A": self.problem.map.lift(W), "b": b, "mu": mu, **self._earlier}
+
+    def landmark_factors(self) -> list[LandmarkFactor]:
+        """Return what preconditions the problems, from the landmarks: one for every weight."""
+        problem, phi = self.problem, self.problem.map
+        assert isinstance(phi, NystromMap)
+        s = 1.0 if self.pool.s is None else float(np.mean(np.maximum(self.pool.s, 0.0)))
+        P = problem.null_space(phi.Z)
+        each = {C: LandmarkFactor(phi.R, P, C * s * self.pool.n) for C in set(problem.C.tolist())}
+        return [each[C] for C in problem.C.tolist()]
 
     def _curvature(self, sums: Sums, state: dict[str, Any]) -> Summed:
         """Return the curvature of all rows, or its estimate from some of them."""

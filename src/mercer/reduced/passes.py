@@ -52,6 +52,12 @@ class Passes:
     room: float = 0.0
     """Bytes in which rows may be held from one pass to the next; none where rows are elsewhere."""
 
+    low_memory: bool = False
+    """Whether there is no room for a second matrix of m by m numbers in double precision."""
+
+    refusal: str = ""
+    """What a problem is refused with that cannot do without."""
+
     identity: str = ""
     """Of the rows: passes over others are not taken for these."""
 

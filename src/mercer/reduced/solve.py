@@ -21,7 +21,7 @@ from mercer.losses.base import Loss
 from mercer.reduced.base import MAX_DENSE_FEATURES, Approximation, FeatureMap
 from mercer.reduced.block_sums import CURVATURE_ROWS, score
 from mercer.reduced.census import Census
-from mercer.reduced.cost import Cost, approximation_cost
+from mercer.reduced.cost import COST_ROWS, SOLVED_ROWS, Cost, approximation_cost
 from mercer.reduced.kinked import accepts, minimize_kinked
 from mercer.reduced.newton import Minimum, Newton
 from mercer.reduced.oracle import SIZE_ROWS, Oracle
@@ -200,6 +200,7 @@ def open_passes(
     k: int,
     pool: int,
     bar: Callable[[str, int | None], Any] | None = None,
+    low_memory: bool = False,
 ) -> Passes:
     """Return passes over a source whose blocks keep within the memory granted.
 
@@ -213,6 +214,8 @@ def open_passes(
         Number of rows that are drawn.
     bar : callable, optional
         As in :class:`Passes`.
+    low_memory : bool, default=False
+        Whether fewer matrices will do, where as many as usual do not fit.
     """
     threads = how.n_jobs or usable_cores()
     p = source.n_features
@@ -227,12 +230,27 @@ def open_passes(
         fixed += (threads if m <= MAX_DENSE_FEATURES else 1) * 3 * 8.0 * CURVATURE_ROWS * m
         return block_rows(how.memory_limit, 8.0 * (p + 24 * k), threads, fixed, 8.0 * p, 16384)
 
+    def fewer(m: int) -> int:
+        # The factor, what preconditions in float32, features of rows that the cost is estimated
+        # from and of half of them again, and those that are solved for together.
+        fixed = 12.0 * m * m + 8.0 * m * (2.0 * COST_ROWS + 3.0 * SOLVED_ROWS) + threads * 2**22
+        fixed += source.reading_bytes + 3 * 8.0 * p * pool + SPARE_BYTES
+        return block_rows(how.memory_limit, 8.0 * (p + 24 * k), threads, fixed, 8.0 * p, 16384)
+
+    refusal = ""
     try:
         height = rows(m)
-    except ValueError as refusal:
+    except ValueError as error:
         most = _largest(rows, m)
-        ending = f"; {most} centres or random features fit" if most else ""
-        raise ValueError(f"{refusal}{ending}") from None
+        refusal = f"{error}; {most} centres or random features fit" if most else str(error)
+        if not low_memory:
+            raise ValueError(refusal) from None
+    if refusal:
+        try:
+            height = fewer(m)
+        except ValueError as error:
+            most = _largest(fewer, m)
+            raise ValueError(f"{error}; {most} centres fit" if most else str(error)) from None
     # Passes of a checkpoint are kept as sums, from which nothing is known of single rows.
     memory = parse(how.memory_limit) if source.memory is None else source.memory
     room = HELD_MEMORY_SHARE * memory if source.keeps and not how.checkpoint else 0.0
@@ -243,6 +261,8 @@ def open_passes(
         directory=how.checkpoint,
         bar=bar,
         room=room,
+        low_memory=bool(refusal),
+        refusal=refusal,
     )
 
 
@@ -329,7 +349,8 @@ def choose_map(task: Task, census: Census, passes: Passes, how: Approximation) -
     """
     C = float(np.max(task.C))
     if how.number != "auto":
-        return how.settle(task.kernel, census.pool, C)
+        phi = how.settle_in_low_memory(task.kernel, census.pool, C) if passes.low_memory else None
+        return how.settle(task.kernel, census.pool, C) if phi is None else phi
     quick = replace(task, tol=10.0 * task.tol, listener=None)
     share = min(HELD_OUT_SHARE, MAX_HELD_OUT_ROWS / census.n)
     m, best, phi = min(FIRST_FUNCTIONS, len(census.pool.keys)), np.inf, None
