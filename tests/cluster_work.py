@@ -7,6 +7,8 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from mercer.data.base import Sums
+from mercer.machines import leaf_tasks
+from mercer.reduced.panel import Panel
 
 
 def products(block, shared, state):
@@ -40,6 +42,31 @@ def slow_products(block, shared, state):
         else:
             os.kill(os.getpid(), number)
     return products(block, shared, matrix)
+
+
+SLOWED = {"sums": (Panel, "sweep"), "leaves": (leaf_tasks, "_fit_leaf")}
+
+
+def slow_down(name, seconds):
+    """Let sums over rows or fits of leaves sleep in this process, the first of them for long."""
+    module, function = SLOWED[name]
+    quick = getattr(module, function)
+
+    def slow(*args, **kwargs):
+        slow.calls += 1
+        time.sleep(seconds / slow.calls**2)
+        return quick(*args, **kwargs)
+
+    slow.quick, slow.calls = quick, 0
+    setattr(module, function, slow)
+
+
+def speed_up(name):
+    """Undo that, and return how often it was called."""
+    module, function = SLOWED[name]
+    slow = getattr(module, function)
+    setattr(module, function, slow.quick)
+    return slow.calls
 
 
 def slowly(block):

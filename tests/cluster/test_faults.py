@@ -14,10 +14,14 @@ import numpy as np
 import pytest
 from distributed import Client, KilledWorker
 
-from cluster_work import slow_products
+from cluster_work import slow_down, slow_products, speed_up
+from mercer import LSSVR
 from mercer.data import Arrays
 from mercer.distributed import as_source
 from mercer.distributed.cluster import Cluster
+from mercer.kernels import Gaussian
+from mercer.local import Local
+from mercer.reduced import Nystrom
 
 N, P = 960, 4
 STATE = np.random.default_rng(7).normal(size=(P, 3))
@@ -101,6 +105,35 @@ def test_a_frozen_worker_is_restarted(harmed, undisturbed, tmp_path):
     assert_same_bits(passed(source, trap(tmp_path, signal.SIGSTOP)), undisturbed)
     harmed.wait_for_workers(2)
     assert before - set(harmed.run(os.getpid).values())
+
+
+@pytest.mark.parametrize(
+    ("how", "what"),
+    [(Nystrom(40), "sums"), (Local(120), "leaves"), (Local(120, gather=False), "leaves")],
+)
+def test_a_slow_worker_delays_a_fit_and_changes_nothing(harmed, how, what):
+    """A task sleeps for longer than the patience, but its worker gives signs of life meanwhile."""
+    harmed.wait_for_workers(2)
+    before, y = harmed.run(os.getpid), np.sin(X[:, 0]) + X[:, 1]
+    rows = da.from_array(X, chunks=(80, P)).map_blocks(np.array)
+    targets = da.from_array(y, chunks=80)
+
+    def predicted():
+        source = as_source(rows, targets, client=harmed, patience=5.0)
+        machine = LSSVR(kernel=Gaussian(1.0), C=1.0, approximation=how).fit(source)
+        return machine.predict(X), machine.solution_.gap
+
+    quick = predicted()
+    slow = next(iter(before))
+    harmed.run(slow_down, what, 7.0, workers=[slow])
+    try:
+        values, gap = predicted()
+    finally:
+        calls = harmed.run(speed_up, what, workers=[slow])[slow]
+    assert calls > 0
+    np.testing.assert_array_equal(values, quick[0])
+    assert gap == quick[1]
+    assert harmed.run(os.getpid) == before  # nobody was restarted
 
 
 def test_a_worker_that_the_cluster_gave_up_comes_back(harmed, undisturbed):
