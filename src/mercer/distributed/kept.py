@@ -219,9 +219,5 @@ class KeptLeaves(Sequence[Any]):
             )
         return client
 
-    def close(self) -> None:
-        """Let go of the leaves."""
-        self.shelves.clear()
-
     def __deepcopy__(self, memo: Any) -> KeptLeaves:
         return self
