@@ -98,6 +98,62 @@ def test_agrees_with_a_conic_solver(name, positive, q):
     assert np.max(np.abs(risk.B.T @ found.u), initial=0.0) <= 1e-9 * np.sum(np.abs(found.u))
 
 
+@pytest.fixture
+def central(monkeypatch):
+    """Let the central path solve small programs too; answer how it ended."""
+    monkeypatch.setattr(linear_master, "MIN_CENTRAL_WORK", 1)
+    ends = []
+
+    def watch(end):
+        solve = getattr(linear_master.LinearMaster, end)
+
+        def counted(self, *rest):
+            found = solve(self, *rest)
+            ends.append((end, found is not None))
+            return found
+
+        monkeypatch.setattr(linear_master.LinearMaster, end, counted)
+
+    for end in ("_vertex", "_face", "_simplex"):
+        watch(end)
+    return ends
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize(("positive", "q"), [(False, 2), (True, 1), (False, 0)])
+def test_the_central_path_ends_at_the_vertex_of_the_simplex_method(name, positive, q, central):
+    risk = problem(name, positive=positive, q=q, C=5.0)
+    path = generate_columns(risk, tol=TOL).solution
+    assert central[-1] == ("_vertex", True)
+    expected = conic(name, risk.G.G, risk.y, risk.c, risk.B, risk.weights, risk.signs)
+    assert path.status is Status.CONVERGED
+    assert path.objective == pytest.approx(expected, abs=1e-6 * (1 + expected))
+    whole = np.ones(len(risk.y), dtype=bool)
+    J = np.arange(50)
+    vertex = linear_master.restricted_program(risk, risk.G.G, J, whole, np.zeros(len(risk.y)))
+    # Random numbers leave one vertex, which the simplex method finds to its tolerance of 1e-10.
+    assert np.array_equal(path.a != 0, vertex.a != 0)
+    assert np.allclose(path.a, vertex.a, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_copies_of_functions_and_samples_end_at_a_vertex_too(name, central):
+    """On the path copies share a coefficient, so that more functions are used than at a vertex."""
+    one = problem(name, C=5.0)
+    twice = np.tile(np.arange(40), 2)
+    G = np.hstack([one.G.G, one.G.G[:, :25]])[twice]
+    w = np.append(one.weights, one.weights[:25])
+    risk = SparseRisk(one.loss, DenseDictionary(G), one.y[twice], 0.5 * one.c[twice],
+                      one.B[twice], None, w)  # fmt: skip
+    s = generate_columns(risk, tol=TOL).solution
+    free = SparseRisk(one.loss, one.G, one.y, one.c, one.B, None, one.weights)
+    assert s.status is Status.CONVERGED
+    expected = generate_columns(free, tol=TOL).solution
+    assert s.objective == pytest.approx(expected.objective, rel=2 * TOL)
+    assert np.count_nonzero(s.a) <= np.count_nonzero(expected.a)
+    assert ("_face", True) in central
+
+
 @pytest.mark.parametrize("name", LINEAR)
 def test_vertices_are_sparse_and_complementary(name):
     risk = problem(name, C=5.0)
@@ -225,15 +281,19 @@ def test_dictionaries_agree_with_their_matrix():
     K = Gaussian(0.7)(X, Z)
     index = np.array([5, 2])
     held, lazy = KernelColumns(Gaussian(0.7), X, Z), KernelColumns(Gaussian(0.7), X, Z, 0)
+    square, K_square = KernelColumns(Gaussian(0.7), X, None, 0), Gaussian(0.7)(X)
     S = np.random.default_rng(0).normal(size=(12, 30))
     E = np.ones((12, 2))
     whole = np.hstack([S @ K, E])
     arranged = CombinedDictionary(lazy, S, E)
-    for G, matrix, v in [(held, K, u), (lazy, K, u), (arranged, whole, u[:12])]:
+    matrices = [(held, K, u), (lazy, K, u), (square, K_square, u), (arranged, whole, u[:12])]
+    for G, matrix, v in matrices:
         assert G.shape == matrix.shape
         assert np.allclose(G.columns(index), matrix[:, index], rtol=1e-13, atol=1e-14)
         assert np.allclose(G.price(v), matrix.T @ v, rtol=1e-12)
         assert np.allclose(G.price(v, index), (matrix.T @ v)[index], rtol=1e-12)
+        # Rounded to single precision, on sums of 30 terms of one size.
+        assert np.allclose(G.rough_price(v), matrix.T @ v, atol=1e-5)
         rows, most = np.array([3, 1, 7]), np.array([4, 0, *G.essential])
         part = G.take(rows, most)
         assert part.shape == (3, len(most))

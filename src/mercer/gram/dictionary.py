@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._typing import LinearMap
+from mercer.gram.tiled import Tiled
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import (
     BLOCK_BYTES,
@@ -54,6 +55,15 @@ class Dictionary(ABC):
         index : (k,) array of int, optional
             Which columns; all by default.
         """
+
+    def rough_price(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``G'u`` to about single precision, where that takes less time.
+
+        Parameters
+        ----------
+        u : (n,) array
+        """
+        return self.price(u)
 
     @abstractmethod
     def take(self, rows: Indices, index: Indices) -> Dictionary:
@@ -129,8 +139,12 @@ class KernelColumns(Dictionary):
     ) -> None:
         self.kernel, self.X, self.Z = kernel, X, X if Z is None else Z
         self._whole: DenseDictionary | None = None
+        self._square: Tiled | None = None
         if 8 * count(self.X) * count(self.Z) <= cache_bytes:
             self._whole = DenseDictionary(np.asarray(kernel(self.X, self.Z), dtype=np.float64))
+        elif self.Z is self.X and getattr(X, "dtype", None) == np.float64:
+            # Of a symmetric matrix half of the kernel values is enough.
+            self._square = Tiled(kernel, X)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -144,12 +158,19 @@ class KernelColumns(Dictionary):
     def price(self, u: NDArray[np.float64], index: Indices | None = None) -> NDArray[np.float64]:
         if self._whole is not None:
             return self._whole.price(u, index)
+        if index is None and self._square is not None:
+            return np.asarray(self._square.matvec(u), dtype=np.float64)
         live, index = np.flatnonzero(u), np.arange(self.shape[1]) if index is None else index
         points, out = take(self.X, live), np.empty(len(index))
         for part in row_slices(len(out), 8 * max(1, len(live)), BLOCK_BYTES):
             block = np.asarray(self.kernel(take(self.Z, index[part]), points))
             out[part] = block.astype(np.float64, copy=False) @ u[live]
         return out
+
+    def rough_price(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self._square is None:
+            return self.price(u)
+        return np.asarray(self._square.single().matvec(u), dtype=np.float64)
 
     def take(self, rows: Indices, index: Indices) -> Dictionary:
         if self._whole is not None:
@@ -200,6 +221,9 @@ class CombinedDictionary(Dictionary):
         out[own] = self.below.price(v, index[own])
         out[~own] = self.E[:, index[~own] - m].T @ u
         return out
+
+    def rough_price(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.append(self.below.rough_price(np.asarray(self.S.T @ u)), self.E.T @ u)
 
     def take(self, rows: Indices, index: Indices) -> CombinedDictionary:
         S, m = self.S[rows], self.below.shape[1]

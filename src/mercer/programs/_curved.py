@@ -34,7 +34,7 @@ def curved_master(
     solver = InteriorPoint(tol=min(tol, 1e-6))
     steep = FIRST_WALL_SLOPE
 
-    def solve(GJ: Array, J: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+    def solve(GJ: Array, J: NDArray[np.intp], gap: float = 0.0) -> tuple[Array, Array, Array]:
         nonlocal steep
         n, k, signs = len(risk.y), len(J), risk.signs[J]
         while True:

@@ -35,10 +35,13 @@ Indices = NDArray[np.intp]
 # Functions of a linear program that are not worth choosing from.
 MAX_WHOLE_FUNCTIONS = 150
 # Functions of the first master, and the least and largest number that a round takes in.
-FIRST_FUNCTIONS, MIN_ADDED_FUNCTIONS, MAX_ADDED_FUNCTIONS = 60, 20, 100
+FIRST_FUNCTIONS, MIN_ADDED_FUNCTIONS, MAX_ADDED_FUNCTIONS = 60, 20, 200
 # Samples and functions beyond which a part of them is solved first, the gap of that, and how many
 # functions that were too dear are asked again before all others.
-MAX_EXACT_START, ROUGH_GAP, MAX_POOL_FUNCTIONS = 3000, 1e-2, 4000
+MAX_EXACT_START, ROUGH_GAP, MAX_POOL_FUNCTIONS = 3000, 0.3, 4000
+# Relative gap of masters as long as functions are missing: until the gap of a round is as small as
+# the second number, or for as many rounds.
+ROUGH_MASTER_GAP, VERTEX_SHARE, MAX_ROUGH_ROUNDS = 1e-2, 0.1, 40
 # A value of the problem of a margin that is nothing.
 NEGLIGIBLE_VALUE = 1e-6
 # A function without coefficient whose price is below this part of its weight is let go.
@@ -125,8 +128,11 @@ def generate_columns(
             solve.f = f
     best, u_best, rounds = -np.inf, np.zeros(len(risk.y)), 0
     GJ, pool, limit = risk.G.columns(J), np.empty(0, dtype=np.intp), 1.0
+    # Masters need not be solved better than the functions that are still missing allow.
+    enough = ROUGH_MASTER_GAP if start is None and risk.linear else 0.0
+    value = np.inf
     while True:
-        a, b, u = solve(GJ, J)[:3]
+        a, b, u = solve(GJ, J, enough)[:3]
         u = snap_to_box(risk.free, u)
         if len(pool) and not monitor.spent(0):
             # The dearest of the last round are asked first: all of them cost a product with G.
@@ -138,39 +144,44 @@ def generate_columns(
                 keep = (a != 0) | (risk.excess(GJ.T @ u, J) >= DROPPED_PRICE_PART * limit)
                 J, GJ = _exchange(risk, J, GJ, keep, fresh)
                 continue
-        f = GJ @ a + risk.B @ b
-        price = risk.G.price(u)
+        price = risk.G.rough_price(u) if enough else risk.G.price(u)
         excess, bound = risk.excess(price), risk.bound(u, price)
         if bound >= best or not rounds:
             largest = max(1.0, float(np.max(excess, initial=0.0)))
             best, u_best = bound, u if risk.radius is not None else u / largest
-        whole = np.zeros(m)
-        whole[J] = a
-        value = risk.value(whole, b, f)
+        now = np.zeros(m)
+        now[J], f_now = a, GJ @ a + risk.B @ b
+        if (value_now := risk.value(now, b, f_now)) <= value or not enough:
+            whole, free, f, value = now, b, f_now, value_now
         gap = max(value - best, 0.0)
         limit = 1.0 if risk.radius is None else float(np.max(excess[J], initial=0.0))
         rounds += 1
         stop = monitor.report(rounds, value, gap, float(np.max(excess, initial=0.0) - limit))
         # A margin may be small without being nothing: its problem has no other unit than itself.
-        if gap <= tol * ((1.0 if risk.radius is None else NEGLIGIBLE_VALUE) + abs(value)):
+        share = gap / ((1.0 if risk.radius is None else NEGLIGIBLE_VALUE) + abs(value))
+        if share <= tol and not enough:
             status = Status.CONVERGED
             break
         held = np.zeros(m, dtype=bool)
         held[J] = True
         pool = np.flatnonzero(~held & (excess > limit * (1.0 + 1e-9)))
         pool = pool[np.argsort(-excess[pool], kind="stable")]
-        if stop or not len(pool):
+        if enough and not stop:
+            if share <= max(VERTEX_SHARE, tol) or rounds >= MAX_ROUGH_ROUNDS or not len(pool):
+                enough, best = 0.0, -np.inf
+        elif stop or not len(pool):
             # No function is worth taking in, so what is left of the gap is rounding in the master.
             status = monitor.status or Status.STALLED
             break
         fresh = pool[_choose_columns(excess[pool] - limit, len(J), rng)]
-        pool = pool[~np.isin(pool, fresh)][: MAX_POOL_FUNCTIONS if m > MAX_EXACT_START else 0]
+        kept = 0 if enough or m <= MAX_EXACT_START else MAX_POOL_FUNCTIONS
+        pool = pool[~np.isin(pool, fresh)][:kept]
         keep = (a != 0) | (excess[J] >= DROPPED_PRICE_PART * limit)
         J, GJ = _exchange(risk, J, GJ, keep, fresh)
     solved = monitor.elapsed
     solution = Solution(
         a=whole,
-        b=b,
+        b=free,
         objective=value,
         dual=best,
         gap=gap,
@@ -302,7 +313,8 @@ def threshold(risk: SparseRisk) -> float:
         )
         z = u.copy()
         z[kinks] = unit * answer.x[:-1]
-        excess = risk.excess(risk.G.price(z))
+        # Multipliers off the kinks are those of the base, and few others are cheap to price.
+        excess = risk.excess(base * risk.weights + risk.G.price(z - u))
         best = min(best, float(np.max(excess, initial=0.0)))
         if best <= unit * answer.x[-1] * (1.0 + 1e-7) + 1e-300 or len(J) == m:
             return _inverse(best)

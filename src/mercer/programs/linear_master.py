@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgWarning, lu_factor, lu_solve
 
 from mercer._linear_program import linear_program
 from mercer._typing import Array
 from mercer.losses.base import DualTerms
 from mercer.problems.sparse_risk import SparseRisk
+from mercer.programs.central_program import CentralPoint, Columns, Variables, follow_path
 
 __all__ = ["LinearMaster", "Master", "methods_for", "restricted_program"]
 
@@ -18,6 +21,14 @@ Indices = NDArray[np.intp]
 
 # Samples up to which a program sees all of them, and how many it sees at least otherwise.
 MAX_WHOLE_SAMPLES, MIN_SEEN_SAMPLES = 600, 400
+# Samples times functions from which on the central path is faster than the simplex method.
+MIN_CENTRAL_WORK = 4000
+# Relative gap at which the central path shows its vertex, and that vertices may have for rounding.
+VERTEX_GAP, ROUNDING_GAP = 1e-10, 1e-9
+# Ratio of distance to force, at the end of the path, from which on a bound may not hold.
+UNDECIDED_RATIO = 1e-4
+# The same ratio of functions on the way, below which they have no coefficient.
+ROUGH_RATIO = 1e-2
 # Height of the walls around coefficients while some samples are fixed, in units of the targets.
 WALL_HEIGHT = 10.0
 # Columns up to which the simplex method is faster than an interior point with crossover.
@@ -60,7 +71,25 @@ class LinearMaster:
         self.f: Array = np.zeros(0)
         self.wall = WALL_HEIGHT
 
-    def __call__(self, GJ: Array, J: Indices) -> Master:
+    def __call__(self, GJ: Array, J: Indices, gap: float = 0.0) -> Master:
+        """Solve the problem of some functions.
+
+        Parameters
+        ----------
+        GJ, J : ndarray of shape (n, k) and (k,)
+            The functions.
+        gap : float, default=0.0
+            A relative gap that is enough; zero for a vertex.
+        """
+        n = len(self.risk.y)
+        if self.risk.radius is None and n * len(J) >= MIN_CENTRAL_WORK:
+            found = self._central(GJ, J, gap)
+            if found is not None:
+                return found
+        return self._simplex(GJ, J)
+
+    def _simplex(self, GJ: Array, J: Indices) -> Master:
+        """Solve by the simplex method, with the samples near a kink as variables."""
         n = len(self.risk.y)
         if n <= MAX_WHOLE_SAMPLES:
             return restricted_program(self.risk, GJ, J, np.ones(n, dtype=bool), np.zeros(n))
@@ -79,6 +108,87 @@ class LinearMaster:
                 self.wall *= 10.0
             else:
                 return found
+
+    def _central(self, GJ: Array, J: Indices, gap: float) -> Master | None:
+        """Follow the central path, at its end to the vertex; None where that is not to be had."""
+        risk, k, n = self.risk, len(J), len(self.risk.y)
+        w, signs = risk.weights[J], risk.signs[J]
+        z = _variables(self.terms, np.flatnonzero(self.terms.upper > self.terms.lower), 1.0)
+        columns = Columns(
+            np.column_stack([GJ, risk.B]),
+            np.where(signs > 0, -np.inf, -w),
+            np.where(signs < 0, np.inf, w),
+            risk.d,
+        )
+        point = follow_path(z, columns, gap or VERTEX_GAP)
+        if point is None:
+            return None
+        if not gap:
+            return self._vertex(GJ, J, z, point) or self._face(GJ, J, z, point)
+        u = z.gather(point.z, n)
+        return Master(np.where(point.used > ROUGH_RATIO, point.x[:k], 0.0), point.x[k:], u)
+
+    def _vertex(self, GJ: Array, J: Indices, z: Variables, point: CentralPoint) -> Master | None:
+        """Solve the equations of the vertex that the path ends at; None if it is none."""
+        risk, k, n = self.risk, len(J), len(self.risk.y)
+        I, A = np.flatnonzero(point.inside > 1), np.flatnonzero(point.used > 1)  # noqa: E741
+        if len(I) != len(A) + risk.B.shape[1]:
+            return None
+        Q = np.column_stack([GJ[:, A], risk.B])
+        # Variables off their bounds have their decision value on the kink, used functions the
+        # price of their weight: the same square matrix for coefficients and for multipliers.
+        there = np.where(z.high - point.z < point.z - z.low, z.high, z.low)
+        there[I] = 0.0
+        u = z.gather(there, n)
+        goal = np.append(np.sign(point.x[A]) * risk.weights[J[A]], risk.d)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LinAlgWarning)
+            try:
+                factor = lu_factor(Q[z.sample[I]])
+            except LinAlgWarning:
+                return None
+        x = lu_solve(factor, -z.sign[I] * z.cost[I])
+        uI = lu_solve(factor, goal - u @ Q, trans=1)
+        u[z.sample[I]] += z.sign[I] * np.clip(z.sign[I] * uI, z.low[I], z.high[I])
+        a = np.zeros(k)
+        a[A] = x[: len(A)]
+        found = Master(a, x[len(A) :], u)
+        return found if self._optimal(GJ, J, found) else None
+
+    def _face(self, GJ: Array, J: Indices, z: Variables, point: CentralPoint) -> Master | None:
+        """Find a vertex of the optimal face by the simplex method, among what is off its bounds.
+
+        Copies of a function share its coefficient on the path, and of samples on a kink there may
+        be more than coefficients.
+        """
+        used = np.flatnonzero(point.used > UNDECIDED_RATIO)
+        near = np.zeros(len(self.risk.y), dtype=bool)
+        near[z.sample[point.inside > UNDECIDED_RATIO]] = True
+        there = np.where(z.high - point.z < point.z - z.low, z.high, z.low)
+        u = z.gather(there, len(near))
+        part = restricted_program(
+            self.risk, GJ[:, used], J[used], near, np.where(near, 0.0, u), self.wall
+        )
+        a = np.zeros(len(J))
+        a[used] = part.a
+        found = part._replace(a=a)
+        return found if not found.held and self._optimal(GJ, J, found) else None
+
+    def _optimal(self, GJ: Array, J: Indices, found: Master) -> bool:
+        """Answer whether coefficients and multipliers prove each other optimal, up to rounding."""
+        f = GJ @ found.a + self.risk.B @ found.b
+        signs, w = self.risk.signs[J], self.risk.weights[J]
+        if np.any(signs * found.a < 0):
+            return False
+        price = GJ.T @ found.u
+        excess = float(np.max(np.where(signs == 0, np.abs(price), signs * price) / w, initial=0.0))
+        losses = float(np.sum(self._loss(found.u, f)))
+        norms = float(np.sum(w * np.abs(found.a) - found.a * price))
+        size = 1.0 + self.risk.free.risk(f) + float(w @ np.abs(found.a))
+        good = excess <= 1.0 + ROUNDING_GAP and losses + abs(norms) <= ROUNDING_GAP * size
+        if good:
+            self.f = f
+        return good
 
     def _guess(self, GJ: Array, J: Indices) -> NDArray[np.bool_]:
         """Solve for a subsample, to guess which samples are near a kink."""
@@ -239,22 +349,12 @@ def _polish(
     return finer, b_new, better
 
 
-class _Variables(NamedTuple):
-    """Multipliers as variables: one a sample, two where its conjugate has a kink at zero."""
-
-    sample: Indices
-    sign: Array
-    cost: Array
-    low: Array
-    high: Array
-
-
-def _variables(terms: DualTerms, rows: Indices, inflate: float) -> _Variables:
+def _variables(terms: DualTerms, rows: Indices, inflate: float) -> Variables:
     lower, upper = inflate * terms.lower[rows], inflate * terms.upper[rows]
     p_pos, p_neg = terms.p_pos[rows], terms.p_neg[rows]
     up = upper > 0
     bent = up & (lower < 0) & (p_pos > p_neg)
-    return _Variables(
+    return Variables(
         sample=np.append(rows, rows[bent]),
         sign=np.append(np.ones(len(rows)), -np.ones(int(bent.sum()))),
         cost=np.append(np.where(up, p_pos, p_neg), -p_neg[bent]),

@@ -35,7 +35,7 @@ from mercer.solvers.base import Answer, Solver
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
 
-__all__ = ["ThinInteriorPoint"]
+__all__ = ["Ridge", "ThinInteriorPoint"]
 
 # Gap to reach relative to the objective, as a part of the tolerance.
 GAP_TOL_PART = 1e-2
@@ -145,7 +145,7 @@ class FactorSystem(System):
 
     def solver(self, D: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
         H = self.program.H
-        ridge = _Ridge(self.G, H.gather(H.sign / D), self.ridge)
+        ridge = Ridge(self.G, H.gather(H.sign / D), self.ridge)
 
         def solve(r: Array, e: Array) -> tuple[Array, Array]:
             theta = ridge.solve(H.gather(r / D) @ self.G + e)
@@ -164,7 +164,7 @@ class FactorSystem(System):
         D = np.maximum(q, SYSTEM_SHIFT * p.H.diag()[F] + TINY)
         left = np.zeros_like(free)
         try:
-            ridge = _Ridge(G, 1.0 / D, self.ridge)
+            ridge = Ridge(G, 1.0 / D, self.ridge)
         except np.linalg.LinAlgError:
             return z, theta, left
         for _ in range(SHIFT_REPEATS):
@@ -178,7 +178,7 @@ class FactorSystem(System):
         return z, theta, left
 
 
-class _Ridge:
+class Ridge:
     """The Cholesky factor of ``P + G'EG``, row block by row block.
 
     Raises
