@@ -10,6 +10,7 @@ from mercer import SVC
 from mercer.estimators import AdaptiveMarginSVC, CollapsedMachine, LeaveOneOutSVC
 from mercer.estimators.adaptive_margin import adaptive_margin_path
 from mercer.kernels import Gaussian, Linear
+from mercer.programs import margin
 from mercer.regularizers import Constant
 
 KERNEL = Gaussian(0.7)
@@ -44,6 +45,24 @@ def test_the_minimum_is_that_of_a_conic_solver(lam, threshold, seed):
     assert machine.solution_.objective == pytest.approx(best, abs=1e-6 * c.sum())
     assert -1e-9 < machine.solution_.gap < 1e-6 * c.sum()
     assert machine.solution_.residual < 1e-8
+
+
+@pytest.mark.parametrize("threshold", [False, True])
+def test_the_central_path_over_some_columns_is_the_whole_program(threshold, monkeypatch):
+    """Many samples take another way, by chosen columns: HiGHS over all of them agrees."""
+    X, y = overlap(400)
+    null_space = Constant() if threshold else None
+    path = AdaptiveMarginSVC(1.0, kernel=KERNEL, null_space=null_space).fit(X, y)
+    assert path.solution_.solver == "central path"
+    monkeypatch.setattr(margin, "MIN_CENTRAL_WORK", np.inf)
+    monkeypatch.setattr(margin, "MAX_WHOLE_COLUMNS", len(y))
+    whole = AdaptiveMarginSVC(1.0, kernel=KERNEL, null_space=null_space).fit(X, y)
+    assert whole.solution_.solver == "HiGHS"
+    # Each is within its own gap of the same optimum; that of a solved vertex is rounding.
+    apart = abs(path.solution_.objective - whole.solution_.objective)
+    assert apart <= path.solution_.gap + whole.solution_.gap
+    assert abs(path.solution_.gap) <= 1e-9 * len(y)
+    assert np.array_equal(path.support_, whole.support_)
 
 
 def test_multipliers_and_slacks_are_complementary():

@@ -210,7 +210,7 @@ class _AdaptiveMargin(PairwiseClassifier):
             residual=answer.residual,
             status=status,
             n_iter=answer.n_iter,
-            solver="HiGHS",
+            solver=answer.method,
             reason="a linear program",
             f=f,
             times={"solve": answer.seconds},

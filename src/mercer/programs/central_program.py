@@ -14,16 +14,20 @@ thousand pivots. What is on a bound at its end says which equations the vertex s
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgWarning, lu_factor, lu_solve
 
 from mercer._typing import Array
 from mercer.solvers.thin import Ridge
 
-__all__ = ["CentralPoint", "Columns", "Variables", "follow_path"]
+__all__ = ["CentralPoint", "Columns", "Variables", "follow_path", "solve_vertex"]
 
+# Relative gap down to which systems in single precision are good enough for steps.
+SINGLE_SCORE = 1e-3
 # Fraction of the way to the boundary that a step may go.
 BOUNDARY_PART = 0.995
 # Steps after which a program is left to others; fifteen to thirty are usual.
@@ -108,6 +112,38 @@ def follow_path(samples: Variables, columns: Columns, tol: float) -> CentralPoin
     return None
 
 
+def solve_vertex(
+    samples: Variables, columns: Columns, point: CentralPoint
+) -> tuple[Array, Array] | None:
+    """Return variables and coefficients of the vertex that the path ends at; None if it is none.
+
+    Variables off their bounds have their decision value on the kink, used functions a price on its
+    bound: one square matrix for coefficients and for multipliers. Whether they prove each other
+    optimal is left to the caller.
+    """
+    I, A = np.flatnonzero(point.inside > 1), np.flatnonzero(point.used > 1)  # noqa: E741
+    k, q = len(columns.lower), len(columns.d)
+    if len(I) != len(A) + q:
+        return None
+    Q = columns.Q[:, np.append(A, np.arange(k, k + q))]
+    z = np.where(samples.high - point.z < point.z - samples.low, samples.high, samples.low)
+    z[I] = 0.0
+    walls = np.where(point.x[A] > 0, columns.upper[A], columns.lower[A])
+    missing = np.append(walls, columns.d) - samples.gather(z, len(Q)) @ Q
+    sign = samples.sign[I]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LinAlgWarning)
+        try:
+            factor = lu_factor(Q[samples.sample[I]])
+        except LinAlgWarning:
+            return None
+    used = lu_solve(factor, -sign * samples.cost[I])
+    z[I] = np.clip(sign * lu_solve(factor, missing, trans=1), samples.low[I], samples.high[I])
+    x = np.append(np.zeros(k), used[len(A) :])
+    x[A] = used[: len(A)]
+    return z, x
+
+
 class _Path:
     """The state of the path.
 
@@ -118,6 +154,8 @@ class _Path:
 
     def __init__(self, samples: Variables, columns: Columns) -> None:
         self.samples, self.Q, self.d = samples, columns.Q, columns.d
+        # Systems far from the end are made of this copy; residuals are those of Q itself.
+        self.Q_single = self.Q.astype(np.float32)
         self.n, self.k = len(columns.Q), len(columns.lower)
         # Walls: low and high of the variables, then of the prices; infinite ones are none.
         self.low = np.concatenate([samples.low, columns.lower])
@@ -153,7 +191,7 @@ class _Path:
         weight = s.total(1.0 / D, self.n)
         shrink = START_RIDGE * np.einsum("i,ij,ij->j", weight, self.Q, self.Q)
         right = self._rows(np.append(-s.cost / D, np.zeros(k)), self.d)
-        x = Ridge(self.Q, weight, shrink).solve(right)
+        x = Ridge(self.Q_single, weight, shrink).solve(right)
         filled = -(s.cost + self._slopes(self.Q @ x, x)[:m]) / D
         room = max(float(np.sqrt(np.mean(filled**2))), START_ROOM * float(np.median(width)))
         z = np.clip(
@@ -191,11 +229,12 @@ class _Path:
         slopes = self._slopes(self.f, self.x) + self.cost - self.forces[0] + self.forces[1]
         self.residuals = -slopes, -rows
         largest = self.size + float(np.max(np.abs(self.x), initial=0.0))
-        return max(
+        self.last = max(
             gap,
             float(np.max(np.abs(rows) / (mass * self.peaks + TINY), initial=0.0)),
             float(np.max(np.abs(slopes), initial=0.0)) / largest,
         )
+        return self.last
 
     def step(self) -> None:
         """Take one predictor-corrector step."""
@@ -204,7 +243,8 @@ class _Path:
         D = stiff[0] + stiff[1]
         slopes, rows = self.residuals
         weight = s.total(1.0 / D[:m], self.n)
-        ridge = Ridge(self.Q, weight, np.append(1.0 / D[m:], np.zeros(len(self.d))))
+        Q = self.Q_single if self.last > SINGLE_SCORE else self.Q
+        ridge = Ridge(Q, weight, np.append(1.0 / D[m:], np.zeros(len(self.d))))
 
         def direction(to: Array) -> tuple[Array, Array, Array, Array]:
             """Return the changes of x, f, distances and forces that add ``to`` to products."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgWarning, lu_factor, lu_solve
 
 from mercer._linear_program import linear_program
 from mercer._typing import Array
 from mercer.losses.base import DualTerms
 from mercer.problems.sparse_risk import SparseRisk
-from mercer.programs.central_program import CentralPoint, Columns, Variables, follow_path
+from mercer.programs.central_program import (
+    CentralPoint,
+    Columns,
+    Variables,
+    follow_path,
+    solve_vertex,
+)
 
 __all__ = ["LinearMaster", "Master", "methods_for", "restricted_program"]
 
@@ -28,7 +32,7 @@ VERTEX_GAP, ROUNDING_GAP = 1e-10, 1e-9
 # Ratio of distance to force, at the end of the path, from which on a bound may not hold.
 UNDECIDED_RATIO = 1e-4
 # The same ratio of functions on the way, below which they have no coefficient.
-ROUGH_RATIO = 1e-2
+ROUGH_RATIO = 0.1
 # Height of the walls around coefficients while some samples are fixed, in units of the targets.
 WALL_HEIGHT = 10.0
 # Columns up to which the simplex method is faster than an interior point with crossover.
@@ -124,35 +128,19 @@ class LinearMaster:
         if point is None:
             return None
         if not gap:
-            return self._vertex(GJ, J, z, point) or self._face(GJ, J, z, point)
+            return self._vertex(GJ, J, z, columns, point) or self._face(GJ, J, z, point)
         u = z.gather(point.z, n)
         return Master(np.where(point.used > ROUGH_RATIO, point.x[:k], 0.0), point.x[k:], u)
 
-    def _vertex(self, GJ: Array, J: Indices, z: Variables, point: CentralPoint) -> Master | None:
+    def _vertex(
+        self, GJ: Array, J: Indices, z: Variables, columns: Columns, point: CentralPoint
+    ) -> Master | None:
         """Solve the equations of the vertex that the path ends at; None if it is none."""
-        risk, k, n = self.risk, len(J), len(self.risk.y)
-        I, A = np.flatnonzero(point.inside > 1), np.flatnonzero(point.used > 1)  # noqa: E741
-        if len(I) != len(A) + risk.B.shape[1]:
+        solved = solve_vertex(z, columns, point)
+        if solved is None:
             return None
-        Q = np.column_stack([GJ[:, A], risk.B])
-        # Variables off their bounds have their decision value on the kink, used functions the
-        # price of their weight: the same square matrix for coefficients and for multipliers.
-        there = np.where(z.high - point.z < point.z - z.low, z.high, z.low)
-        there[I] = 0.0
-        u = z.gather(there, n)
-        goal = np.append(np.sign(point.x[A]) * risk.weights[J[A]], risk.d)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", LinAlgWarning)
-            try:
-                factor = lu_factor(Q[z.sample[I]])
-            except LinAlgWarning:
-                return None
-        x = lu_solve(factor, -z.sign[I] * z.cost[I])
-        uI = lu_solve(factor, goal - u @ Q, trans=1)
-        u[z.sample[I]] += z.sign[I] * np.clip(z.sign[I] * uI, z.low[I], z.high[I])
-        a = np.zeros(k)
-        a[A] = x[: len(A)]
-        found = Master(a, x[len(A) :], u)
+        x = solved[1]
+        found = Master(x[: len(J)], x[len(J) :], z.gather(solved[0], len(GJ)))
         return found if self._optimal(GJ, J, found) else None
 
     def _face(self, GJ: Array, J: Indices, z: Variables, point: CentralPoint) -> Master | None:

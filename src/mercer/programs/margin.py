@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from mercer._linear_program import linear_program
 from mercer._typing import Array, LinearMap
+from mercer.programs.central_program import Columns, Variables, follow_path, solve_vertex
 
 __all__ = ["MarginAnswer", "MarginProgram"]
 
@@ -38,6 +39,19 @@ TIED_COST = 1e-9
 
 # Coefficients this small, in units of a margin or of the largest, are rounding.
 COEFFICIENT_ROUNDING = 1e-12
+
+
+# Numbers of a program from which on the central path is faster than the simplex method.
+MIN_CENTRAL_WORK = 20_000
+# Relative gaps of the path at its vertex, and while columns are chosen.
+VERTEX_GAP, ROUGH_GAP = 1e-10, 1e-2
+# Columns from which on some are chosen first, how many a round adds at most, and rounds.
+MAX_WHOLE_COLUMNS, ADDED_COLUMNS, MAX_ROUGH_ROUNDS = 300, 200, 20
+# The part of the columns that is left to exact programs.
+FEW_COLUMNS_PART = 0.15
+# Of rough programs: a reduced cost that is none yet, and the ratio of a coefficient to its reduced
+# cost, both in their own units, below which it is none.
+ROUGH_COST, ROUGH_RATIO = 1e-3, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +87,9 @@ class MarginAnswer:
 
     n_iter: int
     seconds: float
+
+    method: str = "HiGHS"
+    """What found the last vertex: the simplex method of HiGHS, or the central path."""
 
     @property
     def active(self) -> NDArray[np.intp]:
@@ -178,9 +195,13 @@ class MarginProgram:
         near = np.ones(len(self.columns), dtype=bool)
         if start is not None and len(start):
             near = np.isin(self.columns, start)
+        elif len(self.columns) > MAX_WHOLE_COLUMNS:
+            near = self._approach(M, N)
         steps = 0
         while True:
-            x, b, beta, iterations = self._dual(M[:, near], N)
+            found = self._vertex(M[:, near], N)
+            method = "HiGHS" if found is None else "central path"
+            x, b, beta, iterations = found or self._dual(M[:, near], N)
             steps += iterations
             missing = ~near & (M.T @ beta > TIED_COST)
             if not np.any(missing):
@@ -207,7 +228,57 @@ class MarginProgram:
             capped=bool(np.any(alpha >= self.cap * (1.0 - 1e-9))),
             n_iter=steps,
             seconds=time.perf_counter() - begin,
+            method=method,
         )
+
+    def _approach(self, M: Array, N: Array) -> NDArray[np.bool_]:
+        """Return the columns that probably have coefficients, found by rough programs."""
+        price = M.T @ self._without_kernel()
+        near = np.zeros(len(price), dtype=bool)
+        for _ in range(MAX_ROUGH_ROUNDS):
+            missing = np.where(near, 0.0, np.maximum(price, 0.0))
+            order = np.argsort(-missing, kind="stable")[:ADDED_COLUMNS]
+            dear = order[missing[order] > ROUGH_COST]
+            near[dear] = True
+            if len(dear) < FEW_COLUMNS_PART * np.count_nonzero(near):
+                break  # the last few are found by exact programs, which drop none
+            z, columns = self._central(M[:, near], N)
+            point = follow_path(z, columns, ROUGH_GAP)
+            if point is None:
+                break
+            price = M.T @ np.clip(point.z, 0.0, self.c)
+            J = np.flatnonzero(near)
+            near[J] = (point.used > ROUGH_RATIO) | (price[J] > -ROUGH_COST)
+        return near
+
+    def _central(self, M: Array, N: Array) -> tuple[Variables, Columns]:
+        """Return the dual as a program whose central path is followed."""
+        n, r = M.shape
+        z = Variables(np.arange(n), np.ones(n), -np.ones(n), np.zeros(n), self.c)
+        walls = np.full(r, -np.inf), np.zeros(r)
+        return z, Columns(np.hstack([M, N]), *walls, np.zeros(N.shape[1]))
+
+    def _vertex(self, M: Array, N: Array) -> tuple[Array, Array, Array, int] | None:
+        """Solve the dual by its central path; None where that does not end at a vertex."""
+        r = M.shape[1]
+        if M.size < MIN_CENTRAL_WORK:
+            return None
+        z, columns = self._central(M, N)
+        point = follow_path(z, columns, VERTEX_GAP)
+        solved = None if point is None else solve_vertex(z, columns, point)
+        if point is None or solved is None:
+            return None
+        beta, x = solved
+        slack = np.maximum(0.0, 1.0 - columns.Q @ x)
+        gap = float(self.c @ slack - beta.sum())
+        proved = (
+            np.all(x[:r] >= 0)
+            and np.all(x[:r] <= self.cap)
+            and np.all(M.T @ beta <= TIED_COST)
+            and np.all(np.abs(N.T @ beta) <= TIED_COST * max(1.0, float(self.c.max())))
+            and abs(gap) <= TIED_COST * self.c.sum()
+        )
+        return (x[:r], x[r:], beta, point.steps) if proved else None
 
     def _dual(self, M: Array, N: Array) -> tuple[Array, Array, Array, int]:
         """Solve the dual over some columns: coefficients of both kinds, multipliers, iterations."""
