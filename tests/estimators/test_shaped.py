@@ -21,6 +21,7 @@ from mercer.regularizers import (
     Periodic,
     Positive,
 )
+from mercer.solvers import constraint_generation
 from mercer.solvers.auto import Thresholds
 from mercer.solvers.constraint_generation import Conflict
 
@@ -47,6 +48,28 @@ def test_without_knowledge_it_is_the_machine_without(sample):
     (piece,) = agreed.shape_certificate_.knowledge
     assert piece.price == 0.0
     assert piece.n_active == 0
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "absolute", "huber"])
+def test_rounds_solve_for_what_new_rows_can_move(loss, monkeypatch):
+    """Coefficients on a bound are fixed between rounds, and the whole problem certifies that."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 3, (300, 2))
+    y = np.tanh(2 * X[:, 0] - 3) + np.sin(4 * X[:, 1]) + 0.5 * rng.normal(size=300)
+    options = {"loss": loss, "tol": 1e-5, "C": 1.0}
+    monkeypatch.setattr(constraint_generation, "MAX_FIXINGS", 0)
+    whole = machine([Increasing(0)], **options).fit(X, y)
+    monkeypatch.setattr(constraint_generation, "MAX_FIXINGS", 6)
+    monkeypatch.setattr(constraint_generation, "MIN_FIXING_MARGIN", 20)
+    fixed = machine([Increasing(0)], **options).fit(X, y)
+    assert whole.shape_certificate_.rounds > 1
+    assert whole.solution_.n_iter > 0
+    assert fixed.solution_.converged
+    if loss != "huber":  # of which too few coefficients are on a bound
+        assert fixed.solution_.n_iter == 0  # the last round took no step of the whole problem
+    # Rounds draw the same rows where answers agree up to the tolerance, a tenth of tol.
+    apart = abs(fixed.solution_.objective - whole.solution_.objective)
+    assert apart <= fixed.solution_.gap + whole.solution_.gap + 1e-6 * whole.solution_.objective
 
 
 @pytest.mark.parametrize("loss", ["squared", "huber", "absolute", "chebychev"])

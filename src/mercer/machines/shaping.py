@@ -20,6 +20,7 @@ from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
 from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.sampling import FingerprintSample as Pool
+from mercer.gram.dense import Dense
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import NAMES
@@ -241,9 +242,12 @@ class ShapedMachine(KernelMachine):
         domain = Domain(X, grid, self.lines, self.random_state)
         phi = self._few_functions(X, sample.weights)
         features = None if phi is None else (lambda Z: np.asarray(phi.features(phi.raw(Z))))
+        K = sample.K if features is None else LowRank(features(X))
+        if features is None and K.held and not K.resident and len(X) <= MAX_FACTORED_ROWS:
+            K = Dense(K.dense())  # factorized in any case, and multiplied with in every round
         problem = ConstrainedRisk(
             self._data_term(sample),
-            sample.K if features is None else LowRank(features(X)),
+            K,
             X,
             self.kernel_,
             self.null_space_,

@@ -190,7 +190,7 @@ class ConstrainedRisk:
         n = len(X)
         self._V, self._GB = np.empty((n, 0)), np.empty((0, columns(X[:1]).shape[1]))
         self._AV, self._bV = np.empty((len(said.y), 0)), np.empty((said.B.shape[1], 0))
-        self._F = np.empty((0, 0))
+        self._F, self._H = np.empty((0, 0)), np.empty((0, 0))
         self._kept: list[Array] | None = None
 
     # Functionals ----------------------------------------------------------------------------------
@@ -237,8 +237,10 @@ class ConstrainedRisk:
             for some in row_slices(len(self.X), 8 * max(1, len(part.Z)), BLOCK_BYTES):
                 new[some] = (part.G @ self.kernel(self.X[some], part.Z).T).T
         self._V = np.concatenate([self._V, new], axis=1)
+        if self.features is None:
+            cross, own = self._products(part, self.taken), self._products(part, part)
+            self._H = np.block([[self._H, cross.T], [cross, 0.5 * (own + own.T)]])
         self.chosen = np.concatenate([self.chosen, index])
-        self.__dict__.pop("H", None)
         self.__dict__.pop("taken", None)
 
     def move(self, rows: Rows) -> Rows:
@@ -268,15 +270,15 @@ class ConstrainedRisk:
         """The rows that take part, without their margins."""
         return self.rows.take(self.chosen)
 
-    @cached_property
+    @property
     def H(self) -> Array:
         """The Gram matrix of the functionals that take part."""
-        if self.features is not None:
-            return np.asarray(self._F @ self._F.T)
-        part = self.taken
-        half = part.G @ self.kernel(part.Z, part.Z)
-        H = np.asarray((part.G @ half.T).T)
-        return np.asarray(0.5 * (H + H.T))
+        return self._H if self.features is None else np.asarray(self._F @ self._F.T)
+
+    def _products(self, one: Rows, other: Rows) -> Array:
+        """Return the inner products of functionals with others."""
+        half = one.G @ self.kernel(one.Z, other.Z)
+        return np.asarray((other.G @ half.T).T)
 
     @property
     def _borders(self) -> Array:
@@ -359,6 +361,8 @@ class ConstrainedRisk:
         rows = self.rows if rows is None else rows
         Z, q = rows.Z, self._GB.shape[1]
         alpha, beta = self.expansion(a)
+        # Most rows that take part end without a multiplier.
+        active = np.flatnonzero(beta)
         f = np.empty(len(Z))
         if self.features is not None and isinstance(self.K, LowRank):
             w = (
@@ -366,7 +370,7 @@ class ConstrainedRisk:
                 + self._F.reshape(-1, self.K.G.shape[1]).T @ a[len(self.said.y) :]
             )
         known = self._sample_values(alpha) if rows is self.rows else None
-        for some in row_slices(len(Z), 8 * (len(self.X) + len(beta) + 1), BLOCK_BYTES):
+        for some in row_slices(len(Z), 8 * (len(self.X) + len(active) + 1), BLOCK_BYTES):
             if self.features is not None:
                 f[some] = self.features(Z[some]) @ w
                 continue
@@ -375,8 +379,8 @@ class ConstrainedRisk:
                 f[some] = self.kernel(Z[some], self.X[support]) @ alpha[support]
             else:
                 f[some] = known[some]
-            if len(beta):
-                f[some] += self.kernel(Z[some], self.taken.Z) @ beta
+            if len(active):
+                f[some] += self.kernel(Z[some], self.taken.Z[active]) @ beta[active]
         if q:
             f += self.columns(Z) @ b[:q]
         return np.asarray(rows.G @ f)

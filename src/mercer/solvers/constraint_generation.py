@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 from mercer._deadline import time_left
 from mercer._typing import Array
+from mercer.gram.dense import Dense
+from mercer.losses.base import DualTerms, ResidualLoss
 from mercer.problems.constrained import ConstrainedRisk
+from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.constraints import Rows
 from mercer.solvers.base import Solver
 from mercer.solvers.interior_point import InteriorPoint
@@ -33,6 +36,10 @@ SEARCH_TOL_PART = 0.1
 # Multiplications a second of a factorization, and steps of an interior point without which there is
 # nothing that deserves the name of a solution.
 FACTOR_FLOPS, MIN_STEPS = 4e10, 10
+
+
+# Coefficients that are solved for besides those off their bounds, and how often they are chosen.
+MIN_FIXING_MARGIN, MAX_FIXINGS = 100, 6
 
 
 class Conflict(ValueError):  # noqa: N818
@@ -248,8 +255,52 @@ def _once(
         return *problem.whole(eta), eta, None
     risk = problem.risk(weight)
     begin = None if last is None else _padded(last, risk.n)
+    if begin is not None and isinstance(problem.said.loss, ResidualLoss):
+        begin = _with_others_fixed(risk, begin, solver)
     found = minimize(risk, solver, begin, warning=warning)
     return found.a, found.b, found.a[len(problem.said.y) :], found
+
+
+def _with_others_fixed(risk: RegularizedRisk, last: Solution, solver: Solver) -> Solution:
+    """Return an answer in which the coefficients that a few new rows can move are solved for.
+
+    Most coefficients are on a bound, or zero, and stay there: what they add to the values of the
+    others is taken off the targets. Whoever turns out to be wrong is solved for the next time; the
+    answer is a start, which counts only as far as the conditions of the whole problem hold.
+    """
+    a, b, terms = last.a, last.b, risk.terms
+    if not isinstance(terms, DualTerms):
+        return last
+    f = risk.K.matvec(a) + risk.B @ b
+    for _ in range(MAX_FIXINGS):
+        low, high = terms.interval(a)
+        slack = np.minimum(f - low, high - f)
+        loose = int(np.count_nonzero(slack <= solver.tol))
+        many = loose + max(MIN_FIXING_MARGIN, loose // 4)
+        if 2 * many > risk.n:
+            return last
+        S = np.sort(np.argpartition(slack, many)[:many])
+        fixed = a.copy()
+        fixed[S] = 0.0
+        small = RegularizedRisk(
+            risk.loss.take(S),
+            Dense(risk.K.block(S, S)),
+            risk.y[S] - risk.K.matvec(fixed)[S],
+            risk.c[S],
+            risk.B[S],
+            risk.d - risk.B.T @ fixed,
+        )
+        if solver.refuses(small):
+            return last
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = minimize(small, solver)
+        a, b = fixed, found.b
+        a[S] = found.a
+        f = risk.K.matvec(a) + risk.B @ b
+        if np.max(terms.violation(a, f)) <= solver.tol:
+            break
+    return replace(last, a=a, b=b, f=f)
 
 
 def _draw(excess: Array, tol: float, batch: int, rng: np.random.Generator) -> NDArray[np.intp]:
