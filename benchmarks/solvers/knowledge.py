@@ -132,7 +132,7 @@ CASES: dict[str, Case] = {
     "tube with exceptions": Case(
         lambda: SupportVectorTube(KERNEL, mu=50.0, exceptions=20), regression
     ),
-    "band of three quantiles": Case(lambda: QuantileBand(kernel=KERNEL), regression),
+    "band of three quantiles": Case(lambda: QuantileBand(kernel=KERNEL), regression, BOTH),
     "band of three expectiles": Case(
         lambda: QuantileBand((0.1, 0.5, 0.9), kind="expectile", kernel=KERNEL), regression
     ),
@@ -146,7 +146,9 @@ CASES: dict[str, Case] = {
     "sparse nu-regression": Case(lambda: NuSparseRegressor(0.3, KERNEL), regression),
     "sparse nu-classification": Case(lambda: NuSparseClassifier(0.3, KERNEL), classification),
     "hard margin": Case(lambda: HardMarginSVC(kernel=KERNEL), separated, BOTH),
-    "adaptive margin": Case(lambda: AdaptiveMarginSVC(1.0, kernel=KERNEL), classification),
+    "adaptive margin": Case(
+        lambda: AdaptiveMarginSVC(1.0, kernel=KERNEL), classification, (*SIZES, 5000)
+    ),
     "adaptive margin, 300 columns": Case(
         lambda: AdaptiveMarginSVC(1.0, kernel=KERNEL, columns=300), classification, (*SIZES, 5000)
     ),
@@ -164,7 +166,9 @@ CASES: dict[str, Case] = {
         lambda: SparseAdditiveClassifier(kernel=KERNEL, mu=20.0, C=1.0, refit=False), classification
     ),
     "increasing": Case(
-        lambda: ShapeConstrainedRegressor([Increasing(0)], kernel=KERNEL), regression
+        lambda: ShapeConstrainedRegressor([Increasing(0)], kernel=KERNEL),
+        regression,
+        (*SIZES, 5000),
     ),
     "increasing, tube": Case(
         lambda: ShapeConstrainedRegressor([Increasing(0)], "epsilon_insensitive", KERNEL),
