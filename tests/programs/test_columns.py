@@ -136,6 +136,23 @@ def test_the_central_path_ends_at_the_vertex_of_the_simplex_method(name, positiv
     assert np.allclose(path.a, vertex.a, atol=1e-8)
 
 
+def test_a_search_that_is_stopped_on_the_way_is_certified_in_double(monkeypatch):
+    """Prices in single precision choose functions; a bound that they overstate proves nothing."""
+    X, y, _, s = sample(300)
+    G = KernelColumns(Gaussian(0.7), X, None, 0)
+    price = KernelColumns.rough_price
+    monkeypatch.setattr(KernelColumns, "rough_price", lambda self, u: 0.9 * price(self, u))
+    risk = SparseRisk(Absolute(), G, y, 5.0 * s, np.ones((300, 1)))
+    found = generate_columns(risk, tol=TOL, max_iter=3)
+    assert found.solution.status is Status.MAX_ITER
+    exact = Gaussian(0.7)(X).T @ found.u
+    assert np.max(risk.excess(exact)) <= 1 + 1e-12
+    assert -risk.free.conjugate(found.u) == pytest.approx(found.solution.dual, rel=1e-12)
+    assert found.solution.gap == pytest.approx(found.solution.objective - found.solution.dual)
+    optimum = generate_columns(risk, tol=TOL).solution
+    assert found.solution.dual <= optimum.objective <= found.solution.objective
+
+
 @pytest.mark.parametrize("name", LINEAR)
 def test_copies_of_functions_and_samples_end_at_a_vertex_too(name, central):
     """On the path copies share a coefficient, so that more functions are used than at a vertex."""

@@ -6,9 +6,10 @@ function whose price exceeds its weight is taken in. The objective can only fall
 until no price exceeds its weight are feasible for the dual of the whole problem, so that every
 round ends with a lower bound and the difference to it is an honest gap.
 
-Piecewise linear losses have linear masters, solved at a vertex by HiGHS; of the samples only those
-whose loss may have a kink at the solution enter them with a variable, the others with the slope
-they have there. Curved losses are solved by the interior point of the one functional.
+Piecewise linear losses have linear masters. While functions are missing they are solved to a rough
+gap on their central path, and priced in single precision; then at a vertex
+(:mod:`mercer.programs.linear_master`), priced in double precision, which is what the certificate
+rests on. Curved losses are solved by the interior point of the one functional.
 """
 
 from __future__ import annotations
@@ -178,6 +179,13 @@ def generate_columns(
         pool = pool[~np.isin(pool, fresh)][:kept]
         keep = (a != 0) | (excess[J] >= DROPPED_PRICE_PART * limit)
         J, GJ = _exchange(risk, J, GJ, keep, fresh)
+    if enough:
+        # Stopped on the way: what single precision priced proves nothing yet.
+        price = risk.G.price(u_best)
+        best = risk.bound(u_best, price)
+        if risk.radius is None:
+            u_best = u_best / max(1.0, float(np.max(risk.excess(price), initial=0.0)))
+        gap = max(value - best, 0.0)
     solved = monitor.elapsed
     solution = Solution(
         a=whole,

@@ -63,9 +63,11 @@ class LinearMaster:
         \min_u \sum_i p^\pm_i u_i, \quad G_J'u = s,\; |s_j| \le w_j, \quad B'u = d,
         \quad \text{lower} \le u \le \text{upper}
 
-    The multipliers of its rows are a and b. A sample that is far from the kinks of its loss has
-    the multiplier of the piece it lies on: only samples near a kink are variables. Where that turns
-    out wrong they become variables, and the program is solved again.
+    The multipliers of its rows are a and b. Its central path shows which variables are off their
+    bounds, and the vertex solves the equations of those. Small programs, bounds on the norm and
+    what has no such vertex go to the simplex method of HiGHS. There, a sample that is far from the
+    kinks of its loss has the multiplier of the piece it lies on: only samples near a kink are
+    variables. Where that turns out wrong they become variables, and the program is solved again.
     """
 
     def __init__(self, risk: SparseRisk) -> None:
