@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from mercer._threads import small_algebra
 from mercer.data.spill import GroupWork, Sort
 from mercer.distributed.holding import submit
-from mercer.distributed.kept import KeptLeaves, LeafShelf, size_of
+from mercer.distributed.leaves import KeptLeaves, LeafShelf, size_of
 from mercer.distributed.partitions import Graph, Key, Parcel
 from mercer.distributed.shards import Shard
 from mercer.distributed.watch import Watch, explained

@@ -14,7 +14,7 @@ from dask.delayed import Delayed
 
 from mercer._optional import plugin
 from mercer._typing import PointsLike
-from mercer.distributed.kept import KeptLeaves, LeafShelf, asked
+from mercer.distributed.leaves import KeptLeaves, LeafShelf, asked
 from mercer.distributed.partitions import Parcel, settled
 from mercer.kernels.points import take
 from mercer.local.shelf import Shelf

@@ -16,7 +16,7 @@ from mercer import LSSVR, KernelLogisticRegression, io
 from mercer.data import Arrays
 from mercer.distributed import as_source, gather, predict
 from mercer.distributed.bundles import Bundles
-from mercer.distributed.kept import KeptLeaves
+from mercer.distributed.leaves import KeptLeaves
 from mercer.kernels import Gaussian
 from mercer.local import Local
 from mercer.local.shelf import Shelf
@@ -123,7 +123,7 @@ def test_shelves_are_not_larger_than_they_may_be(client, monkeypatch):
 
 
 def test_questions_are_sent_in_parts(client, monkeypatch):
-    monkeypatch.setattr("mercer.distributed.kept.MAX_SENT_BYTES", 100)
+    monkeypatch.setattr("mercer.distributed.leaves.MAX_SENT_BYTES", 100)
     there, here = fitted(REGRESSOR, Y, client)
     np.testing.assert_array_equal(there.predict(X), here.predict(X))
 
