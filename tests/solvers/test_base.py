@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mercer import LSSVR
-from mercer.gram import Dense
+from mercer.gram import Dense, Tiled
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Squared
 from mercer.problems import RegularizedRisk
@@ -90,6 +90,20 @@ def test_settling_without_box_is_relative_to_the_largest_coefficient():
     y = np.array([1.0, -1.0, 1e-14])
     risk = RegularizedRisk(Squared(), Dense(np.eye(3)), y, 1.0)
     np.testing.assert_array_equal(snap_to_box(risk, np.array([0.5, -0.5, 5e-15])), [0.5, -0.5, 0.0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_coefficients_that_were_snapped_stay_where_they_are(seed):
+    # Sums of 20,000 coefficients round: restored again, all of them moved by that, and a product
+    # with K that was known no longer was.
+    rng = np.random.default_rng(seed)
+    n = 20_000
+    B = np.eye(2)[rng.integers(0, 2, n)]
+    y = rng.normal(size=n)
+    risk = RegularizedRisk(EpsilonInsensitive(0.1), Tiled(Gaussian(1.0), y[:, None]), y, 1.0, B)
+    once = snap_to_box(risk, rng.uniform(-1.0, 1.0, n))
+    assert risk.residual(once) < 1e-13
+    np.testing.assert_array_equal(snap_to_box(risk, once), once)
 
 
 def test_joined_solutions_add_up(risk):

@@ -28,6 +28,7 @@ from mercer.solvers import SMO, ConvergenceWarning, InteriorPoint, Status, minim
 from mercer.solvers._pairs import pack, slopes, survey
 from mercer.solvers._pairs import pair_steps as compiled_steps
 from mercer.solvers.monitor import Monitor
+from mercer.solvers.smo import _entering
 from mercer.solvers.solution import join
 from solvers.plain_smo import derivatives, dual, pair_steps
 
@@ -206,6 +207,32 @@ def test_working_sets_reach_the_same_optimum(loss, groups):
         solution = minimize(tiled, SMO(tol=1e-5, cache_bytes=2 * rows * 300 * 8))
         assert solution.converged
         assert_same_optimum(solution, whole)
+
+
+def test_samples_enter_in_order_of_their_violation_or_are_drawn():
+    key = np.array([0.0, 5.0, 0.2, 3.0, 0.3, 4.0, 1.0, 0.4])
+    index = np.array([7, 5, 3, 1, 2, 4, 6])
+    assert set(_entering(index, key, 3, None)) == {1, 3, 5}
+    drawn = [_entering(index, key, 3, np.random.default_rng(seed)) for seed in range(50)]
+    assert all(len(set(some)) == 3 for some in drawn)
+    # Those below a twentieth of the largest violation are left out.
+    assert set(np.concatenate(drawn)) == {1, 3, 4, 5, 6, 7}
+    np.testing.assert_array_equal(_entering(index, key, 7, np.random.default_rng(0)), index)
+
+
+def test_drawn_working_sets_save_kernel_values_where_most_coefficients_are_bounds(monkeypatch):
+    # Labels at random: nearly every support vector is at its bound.
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(4000, 5)), np.where(rng.uniform(size=4000) < 0.4, 1.0, -1.0)
+    risk = RegularizedRisk(Hinge(), Tiled(Gaussian(3.0), X), y, 1.0, np.ones((4000, 1)))
+    drawn = minimize(risk, SMO())
+    monkeypatch.setattr("mercer.solvers.smo.MIN_DRAWN_VIOLATION_PART", np.inf)
+    worst = minimize(risk, SMO())
+    assert drawn.converged
+    assert worst.converged
+    assert drawn.n_bound > 5 * drawn.n_free
+    assert drawn.evaluations < worst.evaluations
+    assert abs(drawn.dual - worst.dual) <= drawn.gap + worst.gap
 
 
 def test_working_sets_never_hold_more_rows_than_the_cache():

@@ -14,6 +14,7 @@ from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers.base import Answer, Solver
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.rounding import (
+    KNOWN_ROUNDING,
     RELATIVE_ROUNDING,
     certify_bound,
     gap_resolution,
@@ -163,13 +164,15 @@ def snap_to_box(risk: RegularizedRisk, a: Array) -> Array:
     """Put coefficients within the support threshold on zero or on their box, and restore B'a = d.
 
     The certificate is measured afterwards, so that nothing hides behind the rounding done here.
+    Rows that hold up to the rounding of their sum are left alone: a second restoration would move
+    all coefficients by nothing, and cost a product with K that the first one has.
     """
     lower, upper = risk.box()
     near = SUPPORT_THRESHOLD * np.minimum(upper - lower, np.max(np.abs(a), initial=0.0))
     a = np.minimum(np.maximum(a, lower), upper)
     a = np.where(np.abs(a) <= near, 0.0, a)
     a = np.where(a <= lower + near, lower, np.where(a >= upper - near, upper, a))
-    if risk.residual(a) > 0:
+    if risk.residual(a) > KNOWN_ROUNDING:
         # The least change, scaled by each coefficient's own room, that meets the equality rows.
         room = np.minimum(np.minimum(a - lower, upper - a), np.abs(a))
         if np.any(room):
