@@ -140,3 +140,19 @@ def test_memory_in_float32_is_half(points):
     assert store.dtype == np.float32
     assert store._store.nbytes <= bytes_of(8)
     assert len(store._store) == 16
+
+
+def test_all_rows_at_once_are_those_that_were_missing():
+    X = np.random.default_rng(0).normal(size=(2100, 3))
+    gram = Tiled(Gaussian(1.0), X)
+    store = RowStore(gram, 1e8)
+    F, t = np.zeros(2100), np.array([1.0, -2.0])
+    store.add(F, np.array([5, 7]), t)
+    assert not store.is_complete
+    store.complete()
+    assert store.is_complete
+    again = np.zeros(2100)
+    store.add(again, np.array([5, 7]), t)
+    np.testing.assert_allclose(again, F, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(store.square(np.arange(9)), gram.block(slice(0, 9), slice(0, 9)))
+    assert store.evaluations == 2100**2 + 2 * 2100

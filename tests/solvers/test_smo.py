@@ -235,6 +235,32 @@ def test_drawn_working_sets_save_kernel_values_where_most_coefficients_are_bound
     assert abs(drawn.dual - worst.dual) <= drawn.gap + worst.gap
 
 
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.1)])
+def test_rows_that_are_computed_at_once_lead_to_the_same_optimum(loss, monkeypatch):
+    risk, _, X, _ = sample(2100, loss, seed=5)
+    tiled = RegularizedRisk(loss, Tiled(Gaussian(1.0), X), risk.y, risk.c, risk.B)
+    whole = minimize(tiled, SMO())
+    monkeypatch.setattr("mercer.solvers.smo.MAX_STORED_ROWS", 0)
+    parts = minimize(tiled, SMO())
+    assert whole.converged
+    assert parts.converged
+    # All rows once, besides those of the first working sets.
+    assert 2100**2 <= whole.evaluations < 1.5 * 2100**2
+    assert abs(whole.dual - parts.dual) <= whole.gap + parts.gap
+
+
+def test_few_support_vectors_do_not_need_all_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 2))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    X[:, 0] += 2.0 * y
+    risk = RegularizedRisk(Hinge(), Tiled(Gaussian(2.0), X), y, 10.0, np.ones((2500, 1)))
+    solution = minimize(risk, SMO())
+    assert solution.converged
+    assert np.count_nonzero(solution.a) < 0.05 * 2500
+    assert solution.evaluations < 0.5 * 2500**2
+
+
 def test_working_sets_never_hold_more_rows_than_the_cache():
     risk, _, X, _ = sample(500, Hinge(), seed=3)
     asked = []

@@ -63,15 +63,25 @@ class RowStore:
         self._buffer = self._spare = self._scratch = np.empty(0, dtype=K.dtype)
         self.evaluations = self._told = 0
         if K.in_memory or (n <= MAX_WHOLE_ROWS and n * row <= max_bytes):
-            self._store = K.dense() if K.in_memory else K.every_row()
-            self._slot = self._owner = np.arange(n)
-            self.evaluations = n * n
-        else:
-            capacity = 0 if K.sparse else min(n, int(max_bytes // max(1, row)))
-            self._store = np.empty((capacity, n), dtype=K.dtype)
-            self._slot, self._owner = np.full(n, -1), np.full(capacity, -1)
-        self._used = np.zeros(len(self._store), dtype=np.int64)
-        self._filled = n if self.evaluations else 0
+            self.complete()
+            return
+        capacity = 0 if K.sparse else min(n, int(max_bytes // max(1, row)))
+        self._store = np.empty((capacity, n), dtype=K.dtype)
+        self._slot, self._owner = np.full(n, -1), np.full(capacity, -1)
+        self._used, self._filled = np.zeros(capacity, dtype=np.int64), 0
+
+    def complete(self) -> None:
+        """Compute all rows at once, which takes less time than one by one."""
+        n = self.K.shape[0]
+        self._store = self.K.dense() if self.K.in_memory else self.K.every_row()
+        self._slot = self._owner = np.arange(n)
+        self._used, self._filled = np.zeros(n, dtype=np.int64), n
+        self.evaluations += n * n
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no row is missing."""
+        return self._filled == self.K.shape[0]
 
     def square(self, index: NDArray[np.intp]) -> Array:
         """Return ``K[index][:, index]``, computing only values that are not stored."""

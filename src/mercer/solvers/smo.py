@@ -41,6 +41,10 @@ MAX_CALL_WORK, STEP_COST_SAMPLES = 8e7, 80
 FIRST_REPORT_SECONDS, REPORT_COST_RATIO = 0.02, 20.0
 # Largest working set.
 MAX_WORKING_SET_ROWS = 8192
+# Up to so many samples all rows are computed once more than this part of them has a coefficient, and
+# pairs are taken from all samples for so many steps a sample. Beyond, and where steps are many,
+# those over working sets take less time.
+MAX_STORED_ROWS, MIN_SUPPORT_PART, WHOLE_STEPS_PER_ROW = 4096, 0.05, 4
 # Samples that enter a working set at once beside the free ones. As long as fewer are free, most of
 # those that enter end on a bound, and the worst violators are too much alike: once a few of them
 # are there, the others are at rest. Those that enter are drawn from all whose violation is more
@@ -249,7 +253,11 @@ class SMO(Solver):
                 report = monitor.elapsed + pause
             # Who watches sees the gap fall at doubling distances.
             short = state.steps if watched else np.inf
-            W, looseness = state.working_set(up, down, rise, fall, size, stuck=idle > 0)
+            if state.needs_all(min(size, MAX_STORED_ROWS)) and not rows.is_complete:
+                rows.complete()
+            W, looseness = state.working_set(
+                up, down, rise, fall, size, stuck=idle > 0, complete=rows.is_complete
+            )
             inside = state.back[W]
             square = rows.square(inside)
             a = state.a[W]
@@ -472,6 +480,12 @@ class _State:
         a, t = self.a, self.terms
         return np.asarray((a > t.lower) & (a < t.upper) & (a != 0))
 
+    def needs_all(self, most: int) -> bool:
+        """Answer whether most rows of a matrix of at most so many are going to be asked for."""
+        n = self.K.shape[0]
+        few = n > most or self.K.sparse
+        return not few and bool(np.count_nonzero(self.a) > MIN_SUPPORT_PART * n)
+
     def restrict(self, W: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
         """Return the compiled loop's arrays for the samples ``W``, ordered by group."""
         ends = np.searchsorted(self.group[W], np.arange(len(self.scale) + 1))
@@ -485,6 +499,7 @@ class _State:
         fall: Array,
         size: int,
         stuck: bool = False,
+        complete: bool = False,
     ) -> tuple[NDArray[np.intp], float]:
         """Choose the working set, free samples and worst violators, and its share of the violation.
 
@@ -492,7 +507,8 @@ class _State:
         one is drawn at random: of two groups it may have one direction each, and be ``stuck``.
         """
         n = len(up)
-        if n <= min(size, MAX_WHOLE_ROWS):
+        easy = complete and self.steps < WHOLE_STEPS_PER_ROW * n
+        if n <= size and (easy or n <= MAX_WHOLE_ROWS):
             return np.argsort(self.group, kind="stable"), 0.0
         free = np.flatnonzero(up == down)
         size = min(size, len(free) + MAX_ENTERING_ROWS)
