@@ -23,6 +23,7 @@ from mercer.kernels.roundoff import Roundoff
 from mercer.losses.base import DualTerms, QuadraticDualLoss
 from mercer.problems.reductions import infeasible
 from mercer.problems.risk import RegularizedRisk
+from mercer.solvers._free_newton import newton_cost, newton_step
 from mercer.solvers._multipliers import Multipliers, kept
 from mercer.solvers._pairs import pack, pair_steps, slopes, survey
 from mercer.solvers.base import Answer, Solver
@@ -41,7 +42,7 @@ MAX_CALL_WORK, STEP_COST_SAMPLES = 8e7, 80
 FIRST_REPORT_SECONDS, REPORT_COST_RATIO = 0.02, 20.0
 # Largest working set.
 MAX_WORKING_SET_ROWS = 8192
-# Up to so many samples all rows are computed once more than this part of them has a coefficient, and
+# Up to so many samples all rows are computed once more than this part has a coefficient, and
 # pairs are taken from all samples for so many steps a sample. Beyond, and where steps are many,
 # those over working sets take less time.
 MAX_STORED_ROWS, MIN_SUPPORT_PART, WHOLE_STEPS_PER_ROW = 4096, 0.05, 4
@@ -237,7 +238,7 @@ class SMO(Solver):
         size, tol = self._size(rows.K), self.tol if tol is None else tol
         watched = monitor.listener is not None
         report, idle = 0.0 if watched else FIRST_REPORT_SECONDS, 0
-        least = np.inf
+        least, crept = np.inf, 0.0
         while True:
             up, down, violation, rise, fall = state.survey()
             spent = state.steps > most or monitor.spent(state.steps)
@@ -260,20 +261,25 @@ class SMO(Solver):
             )
             inside = state.back[W]
             square = rows.square(inside)
-            a = state.a[W]
+            a, (packed, ends) = state.a[W], state.restrict(W)
+            most_taken = int(MAX_CALL_WORK / (STEP_COST_SAMPLES + len(W)))
             taken, _ = pair_steps(
                 square,
                 a,
                 up[W],
                 down[W],
-                *state.restrict(W),
+                packed,
+                ends,
                 max(0.5 * tol, looseness * violation),
-                monitor.left(
-                    state.steps,
-                    int(max(100, min(MAX_CALL_WORK / (STEP_COST_SAMPLES + len(W)), short))),
-                ),
+                monitor.left(state.steps, int(max(100, min(most_taken, short)))),
                 100,
             )
+            if looseness == INSIDE_VIOLATION_PART and taken >= most_taken:
+                # Pairs creep inside: one factorization for as much time as they have taken.
+                crept += MAX_CALL_WORK
+                if crept >= newton_cost(int(np.count_nonzero(up[W] == down[W]))):
+                    F = state.Ka[W] + square @ (a - state.a[W]).astype(square.dtype)
+                    a, crept = newton_step(square, a, F, packed, ends), 0.0
             state.steps += taken
             change = a - state.a[W]
             state.a[W] = a
