@@ -175,7 +175,7 @@ bench-linear-short: $(READY)  ## fifteen seconds: are linear kernels fast, do ob
 bench-path: $(READY)  ## ten values of C, warm started, against one cold fit
 	$(BIN)/python benchmarks/svm/bench.py path
 
-bench-growth: $(READY)  ## time and memory against rows, 12,500 to 200,000
+bench-growth: $(READY)  ## time and memory against rows, 12,500 to 400,000
 	$(BIN)/python benchmarks/svm/bench.py growth
 
 bench-hard: $(READY)  ## badly posed problems against LIBSVM

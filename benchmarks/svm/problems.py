@@ -149,7 +149,7 @@ SHORT = [
     ]
 )
 
-GROWTH = [replace(COVTYPE, n=n) for n in (12_500, 25_000, 50_000, 100_000, 200_000)]
+GROWTH = [replace(COVTYPE, n=12_500 * 2**k) for k in range(6)]  # to 400,000 rows
 
 # Ten values of C, ascending, each machine started from the last one.
 PATH_VALUES = [float(C) for C in np.geomspace(0.1, 100.0, 10)]

@@ -241,7 +241,8 @@ def further_promises(suites: dict[str, Suite]) -> Iterator[tuple[str, str, bool]
         ]
         peaks = [r["contenders"]["mercer"]["peak"] for r in results if "mercer" in r["contenders"]]
         finished = len(peaks) == len(results)
-        yield "growth to 200,000 rows: exponent of time", ", ".join(slopes), finished
+        most_rows = max(r["problem"]["n"] for r in results)
+        yield f"growth to {most_rows:,} rows: exponent of time", ", ".join(slopes), finished
         most, allowed = max(peaks, default=float("nan")), tables.allowed_memory()
         text = f"{most / 1e9:.2f} GB of {allowed / 1e9:.0f}"
         yield "memory within `cache_size` + 1 GB", text, most <= allowed
