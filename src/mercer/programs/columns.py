@@ -45,6 +45,8 @@ MAX_EXACT_START, ROUGH_GAP, MAX_POOL_FUNCTIONS = 3000, 0.3, 4000
 ROUGH_MASTER_GAP, VERTEX_SHARE, MAX_ROUGH_ROUNDS = 1e-2, 0.1, 40
 # A value of the problem of a margin that is nothing.
 NEGLIGIBLE_VALUE = 1e-6
+# Part of the objective that it has to fall by for functions to be let go.
+MIN_FALL = 1e-9
 # A function without coefficient whose price is below this part of its weight is let go.
 DROPPED_PRICE_PART = 0.99
 
@@ -130,8 +132,8 @@ def generate_columns(
     best, u_best, rounds = -np.inf, np.zeros(len(risk.y)), 0
     GJ, pool, limit = risk.G.columns(J), np.empty(0, dtype=np.intp), 1.0
     # Masters need not be solved better than the functions that are still missing allow.
-    enough = ROUGH_MASTER_GAP if start is None and risk.linear else 0.0
-    value = np.inf
+    enough = ROUGH_MASTER_GAP if start is None and risk.linear and len(J) < m else 0.0
+    value, lowest, fell = np.inf, np.inf, True
     while True:
         a, b, u = solve(GJ, J, enough)[:3]
         u = snap_to_box(risk.free, u)
@@ -143,6 +145,7 @@ def generate_columns(
             if len(fresh):
                 pool = pool[~np.isin(pool, fresh)]
                 keep = (a != 0) | (risk.excess(GJ.T @ u, J) >= DROPPED_PRICE_PART * limit)
+                keep |= not fell
                 J, GJ = _exchange(risk, J, GJ, keep, fresh)
                 continue
         price = risk.G.rough_price(u) if enough else risk.G.price(u)
@@ -177,7 +180,11 @@ def generate_columns(
         fresh = pool[_choose_columns(excess[pool] - limit, len(J), rng)]
         kept = 0 if enough or m <= MAX_EXACT_START else MAX_POOL_FUNCTIONS
         pool = pool[~np.isin(pool, fresh)][:kept]
+        # Where multipliers are not unique, functions could be let go and taken in for ever.
+        fell = value < lowest - MIN_FALL * abs(lowest) or lowest == np.inf
+        lowest = min(value, lowest)
         keep = (a != 0) | (excess[J] >= DROPPED_PRICE_PART * limit)
+        keep |= not fell
         J, GJ = _exchange(risk, J, GJ, keep, fresh)
     if enough:
         # Stopped on the way: what single precision priced proves nothing yet.
