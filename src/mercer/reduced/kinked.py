@@ -25,7 +25,7 @@ from mercer.data.keeping import Keeping
 from mercer.losses.base import ConjugateLoss
 from mercer.reduced.base import MAX_DENSE_FEATURES
 from mercer.reduced.multipliers import Point, Report, Search, search
-from mercer.reduced.newton import STRAIGHT_CURVATURE, Minimum, Newton
+from mercer.reduced.newton import Minimum, Newton, residual_gap
 from mercer.reduced.oracle import Evaluation, Oracle
 from mercer.reduced.problem import at_rows
 from mercer.reduced.row_state import (
@@ -344,13 +344,10 @@ class _Run:
         }
         gw = W + problem.map.lower(sums["raw"])
         gb, size = sums["free"] + d, sums["size"] + np.abs(d)
-        # A residual of the unpenalized columns leaves the bound open by what b can still move.
-        floor = STRAIGHT_CURVATURE * size / self.how.width
-        open_part = np.divide(gb * gb, floor, out=np.zeros_like(gb), where=floor > 0)
         ratio = np.divide(np.abs(gb), size, out=np.zeros_like(gb), where=size > 0)
         primal = 0.5 * np.sum(W * W, axis=0) + np.sum(b * d, axis=0) + sums["loss"]
         gap = 0.5 * np.sum(gw * gw, axis=0) + sums["young"]
-        gap += np.abs(np.sum(b * gb, axis=0)) + np.sum(open_part, axis=0)
+        gap += residual_gap(b, gb, size, self.how.width)
         found.value = Evaluation(
             smooth=primal,
             primal=primal,

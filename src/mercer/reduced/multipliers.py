@@ -29,7 +29,7 @@ import scipy.linalg as la
 from mercer._typing import Array
 from mercer.data.base import Sums
 from mercer.reduced.base import FeatureMap
-from mercer.reduced.newton import STRAIGHT_CURVATURE
+from mercer.reduced.newton import MAX_DUAL_RESIDUAL, STRAIGHT_CURVATURE
 from mercer.reduced.row_state import Balance, Curvature, Look, Request, Slopes, Values
 
 __all__ = ["Point", "Report", "search"]
@@ -58,10 +58,6 @@ MAX_FREE_RESIDUAL = 1e-13
 
 # Part of the curvature of all rows that is added for columns that few of them tell apart.
 MIN_CURVATURE_SHARE = 1e-10
-
-# The same where slopes still count as feasible in the dual problem; what is left open by them is
-# added to the gap.
-MAX_DUAL_RESIDUAL = 1e-10
 
 
 @dataclass(frozen=True)

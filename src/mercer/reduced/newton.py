@@ -24,7 +24,7 @@ from mercer.reduced.oracle import Evaluation, Oracle, Summed
 from mercer.solvers.monitor import Progress
 from mercer.solvers.status import Status
 
-__all__ = ["Minimum", "Newton"]
+__all__ = ["Minimum", "Newton", "residual_gap"]
 
 # Steps of conjugate gradients, by what they have to shrink the residual in single precision, and
 # what part of that they may aim at where the gap asks for it.
@@ -60,7 +60,7 @@ STILL_STEPS, MIN_OBJECTIVE_FALL = 200, 1e-2
 MAX_BALANCE_PASSES, MAX_DUAL_RESIDUAL = 6, 1e-10
 
 # How often a search goes on whose balanced slopes prove too little, to a gap smaller by what.
-MAX_TIGHTENED, TIGHTER = 4, 0.1
+MAX_TIGHTER_SEARCHES, TOLERANCE_FACTOR = 4, 0.1
 
 # Gap relative to the objective that a start on some of the rows is to have, and most of its steps.
 START_GAP, MAX_START_STEPS = 1e-2, 30
@@ -152,6 +152,21 @@ class Newton:
         return found
 
 
+def residual_gap(b: Array, gb: Array, size: Array, width: float) -> Array:
+    """Return what a residual of rounding leaves a bound open by: what b can still move.
+
+    Parameters
+    ----------
+    b, gb, size : (q, k) arrays
+        Coefficients of the unpenalized columns, slopes in them, and the sizes of their terms.
+    width : float
+        Width over which kinks were rounded at first.
+    """
+    floor = STRAIGHT_CURVATURE * size / width
+    moved = np.divide(gb * gb, floor, out=np.zeros_like(gb), where=floor > 0)
+    return np.asarray(np.abs(np.sum(b * gb, axis=0)) + np.sum(moved, axis=0))
+
+
 class Factor(Protocol):
     """A matrix that is positive definite, factorized."""
 
@@ -200,7 +215,7 @@ class _Descent:
         status = self.run()
         if self.oracle.problem.loss.smooth or not len(self.found.b):
             return status
-        for _ in range(MAX_TIGHTENED):
+        for _ in range(MAX_TIGHTER_SEARCHES):
             self._balance()
             value = self.found.value
             assert value is not None
@@ -209,7 +224,7 @@ class _Descent:
             )
             if met or status is not Status.CONVERGED:
                 return Status.CONVERGED if met else status
-            self.tighter *= TIGHTER
+            self.tighter *= TOLERANCE_FACTOR
             status = self.run()
         self._balance()
         return Status.STALLED
@@ -232,11 +247,8 @@ class _Descent:
             before = worst
             value = oracle.evaluate(found.W, found.b, found.mu, "balance", False, tilt)
         wrong = value.residual > MAX_DUAL_RESIDUAL
-        # A residual of rounding leaves the bound open by what b can still move.
-        floor = STRAIGHT_CURVATURE * value.size / self.how.width
-        open_part = np.divide(value.gb**2, floor, out=np.zeros_like(value.gb), where=floor > 0)
         gap = 0.5 * np.sum(np.square(value.gw), axis=0) + value.young
-        gap += np.abs(np.sum(found.b * value.gb, axis=0)) + np.sum(open_part, axis=0)
+        gap += residual_gap(found.b, value.gb, value.size, self.how.width)
         # Without feasible slopes nothing is known but that losses are not negative.
         unknown = np.where(np.any(oracle.d != 0, axis=0), np.inf, value.primal)
         found.value = replace(value, gap=np.where(wrong, unknown, gap))
