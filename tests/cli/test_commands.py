@@ -45,6 +45,58 @@ def split(bunch, stem, ending):
     return bunch.target_name
 
 
+# Times and gaps -----------------------------------------------------------------------------------
+
+
+def test_times_with_an_event_are_those_of_a_censored_machine(here):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"dose": rng.uniform(0.0, 2.0, 80), "sex": rng.choice(["f", "m"], 80)})
+    life = np.exp(frame["dose"] + 0.3 * rng.standard_normal(80))
+    ends = rng.uniform(0.5, 8.0, 80)
+    frame["time"], frame["seen"] = np.minimum(life, ends), (life <= ends).astype(int)
+    frame.to_csv("times.csv", index=False)
+    said = shell("mercer fit times.csv --target time --event seen")
+    assert "task: survival of time, because seen says what was seen" in said
+    shell("mercer predict times.skops times.csv --output predicted.csv")
+    found = pd.read_csv("predicted.csv")["prediction"].to_numpy()
+    z = frame["dose"].to_numpy()
+    Z = np.column_stack([(z - z.mean()) / z.std(), frame["sex"] == "f", frame["sex"] == "m"])
+    y = np.column_stack([frame["time"], np.where(frame["seen"] == 1, frame["time"], np.inf)])
+    alone = mercer.CensoredRegressor(log=True, cv=5, C="auto").fit(Z.astype(float), y)
+    np.testing.assert_allclose(found, alone.predict(Z.astype(float)), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ([2, 1] * 20, "must hold 1 where the event happened"),
+        ([0] * 36 + [1] * 4, "happened in 4 rows"),
+    ],
+)
+def test_events_that_say_nothing_are_refused(here, column, words):
+    frame = pd.DataFrame({"x": np.arange(40.0), "time": np.arange(1.0, 41.0), "seen": column})
+    frame.to_csv("times.csv", index=False)
+    status, _, err = call("fit", "times.csv", "--target", "time", "--event", "seen")
+    assert status == 1
+    assert words in err
+
+
+def test_a_number_that_stands_for_gaps_is_a_gap_in_fits_and_predictions(here):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"pressure": rng.normal(70.0, 5.0, 60), "age": rng.uniform(20, 60, 60)})
+    frame["y"] = 0.1 * frame["pressure"] + rng.standard_normal(60)
+    frame.to_csv("with.csv", index=False, na_rep="")
+    lost = frame["pressure"].mask(np.arange(60) % 7 == 0)
+    frame.assign(pressure=lost).to_csv("empty.csv", index=False)
+    frame.assign(pressure=lost.fillna(0.0)).to_csv("zero.csv", index=False)
+    shell("mercer fit empty.csv --target y --machine LSSVR")
+    shell("mercer fit zero.csv --target y --machine LSSVR --missing pressure=0")
+    said = [shell(f"mercer predict {name}.skops {name}.csv") for name in ("empty", "zero")]
+    assert said[0] == said[1]
+    said = shell("mercer fit with.csv --target y --machine LSSVR --missing pressure=0")
+    assert "note: pressure holds no 0, so no cell of it becomes a gap." in said
+
+
 # Three real sets, each in another format, as they are --------------------------------------------
 
 

@@ -69,6 +69,7 @@ SIZE = Words("SIZE", quantities.size)
 SHARE = Words("SHARE", quantities.share)
 DIRECTION = Words("COLUMN:up|down", quantities.direction)
 SETTING = Words("NAME=VALUE", quantities.setting)
+NUMBER_OF = Words("COLUMN=NUMBER", quantities.number_of)
 
 
 # Machines that tune themselves, whose room would be imported.
@@ -168,6 +169,13 @@ question = _options(
         help="Column whose numbers are names of categories.",
     ),
     click.option(
+        "--missing",
+        "gaps",
+        type=NUMBER_OF,
+        multiple=True,
+        help="Number that stands for missing cells of a column: pressure=0.",
+    ),
+    click.option(
         "--tune", "seconds", type=DURATION, help="Time to look for hyperparameters: 60s, 5m, 1h."
     ),
 )
@@ -219,6 +227,11 @@ def _command(examples: str) -> Callable[[Any], Any]:
     multiple=True,
     help="Predictions rise or fall with a column: dose:up.",
 )
+@click.option(
+    "--event",
+    shell_complete=complete_column,
+    help="Column that is 1 where the target, a time, was reached, and 0 where waiting ended then.",
+)
 @click.option("--cluster", help="Address of a Dask scheduler whose workers read the file and fit.")
 @reporting
 @force
@@ -248,9 +261,11 @@ def _with_wishes(given: dict[str, Any]) -> dict[str, Any]:
         "monotone",
         "drop",
         "categorical",
+        "event",
+        "gaps",
     )
     asked = {name: given.pop(name) for name in names if name in given}
-    pairs = {name: dict(asked[name]) for name in ("settings", "monotone") if name in asked}
+    pairs = {name: dict(asked[name]) for name in ("settings", "monotone", "gaps") if name in asked}
     return given | {"wishes": wishes_of(**asked | pairs)}
 
 

@@ -69,6 +69,8 @@ def fit_on_cluster(
         "--intervals": wishes.coverage,
         "--monotone": wishes.monotone,
         "--categorical": wishes.categorical,
+        "--event": wishes.event,
+        "--missing": wishes.gaps,
         "--comment": comment,
     }
     if asked := [name for name, value in refused.items() if value]:

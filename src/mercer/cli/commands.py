@@ -83,6 +83,10 @@ def fit(
     **how : object
         How the file is read.
     """
+    if report is not None and wishes.event is not None:
+        raise Refusal(
+            "--report describes numbers and classes; of times 'mercer studio' writes one."
+        )
     page = page_at(report, force)
     path = place(output or f"{Path(data).stem.partition('.')[0]}.skops", data, force)
     table = read(data, memory, **how)
@@ -93,7 +97,8 @@ def fit(
     teller.say(f"task: {question.task} of {target}, because {question.why}")
     _say_plan(question, wishes, memory, teller)
     with teller.working("fitting") as shown:
-        model, picked = Model.fit(question, wishes, memory, shown)
+        machine = Model.tuned(question, wishes, memory, shown)
+        model, picked = Model.fit(question, wishes, memory, machine)
     name = type(model.machine).__name__
     teller.say(f"machine: {name}, because {picked.why}")
     judged = _left_out(model)
@@ -381,6 +386,8 @@ def compare(
     table = read(data, memory, **how)
     question = Question.of(table, target, wishes, teller)
     teller.say(f"{data}: {question.task} of {target}, {len(question.y)} rows in {folds} folds")
+    if question.task not in MAIN:
+        raise Refusal(f"machines for {question.task} are compared in Python, see mercer.inspect.")
     names = list(machines) or _usual(question)
     splits = list(_splitter(question, folds).split(question.X, question.y))
     measure = MAIN[question.task]
@@ -390,7 +397,9 @@ def compare(
         with teller.working(name) as shown:
             values = []
             for train, test in splits:
-                model, _ = Model.fit(_rows(question, train), asked, memory, shown)
+                rows = _rows(question, train)
+                machine = Model.tuned(rows, asked, memory, shown)
+                model, _ = Model.fit(rows, asked, memory, machine)
                 inner = _rows(question, test)
                 values.append(_scored(model, model.ready(inner.X), inner.y, None)[measure])
                 shown.last = f"{measure} {values[-1]:.4g}"

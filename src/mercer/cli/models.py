@@ -16,7 +16,7 @@ from mercer._typing import AnyArray, Estimator, PointsLike
 from mercer._words import plural
 from mercer.cli.memory import Memory
 from mercer.cli.picking import Picked, answers, pick, task_of
-from mercer.cli.preparation import Plan, aligned, reading_of, typed
+from mercer.cli.preparation import Plan, aligned, reading_of, typed, with_gaps
 from mercer.cli.refusals import Refusal
 from mercer.cli.tables import Read, column_of, labels, numbers
 from mercer.cli.telling import Falling, Teller
@@ -46,8 +46,8 @@ class Wishes:
         Name of the machine.
     settings : dict
         Its parameters.
-    task : str, optional
-        Regression or classification.
+    task : {"regression", "classification", "survival", "structure"}, optional
+        Found by the target by default; "structure" has none.
     seconds : float, optional
         Time to tune.
     coverage : float, optional
@@ -56,6 +56,11 @@ class Wishes:
         Columns with which predictions rise, 1, or fall, -1.
     drop, categorical : tuple of str
         Columns to leave out, and columns whose numbers are names.
+    event : str, optional
+        Column that says whether the target, a time, was reached: 1, or whether only waiting ended
+        then: 0. The task is survival.
+    gaps : dict from str to float
+        Numbers that stand for missing cells, by column: a pressure of 0.
     """
 
     machine: str | None = None
@@ -66,18 +71,20 @@ class Wishes:
     monotone: dict[str, int] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
+    event: str | None = None
+    gaps: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A table whose target is to be predicted.
+    """A table whose target is to be predicted, or whose rows are to be drawn as a map.
 
     Parameters
     ----------
     X : DataFrame or csr_matrix
         Features.
     y : array
-        Targets.
+        Targets; of survival (n, 2), the ends of the interval that holds the time; None of a map.
     target, task, why : str
         Name of the target, the task, and why it is this task.
     plan : Plan, optional
@@ -87,7 +94,7 @@ class Question:
     """
 
     X: PointsLike
-    y: AnyArray
+    y: Any
     target: str
     task: str
     why: str
@@ -95,20 +102,24 @@ class Question:
     reading: str | None = None
 
     @classmethod
-    def of(cls, table: Read, target: str, wishes: Wishes, teller: Teller) -> Question:
+    def of(cls, table: Read, target: str | None, wishes: Wishes, teller: Teller) -> Question:
         """Return the question that a table and its target pose.
 
         Parameters
         ----------
         table : Read
             The table.
-        target : str
-            Name of the target.
+        target : str or None
+            Name of the target; None for a map.
         wishes : Wishes
             What was asked.
         teller : Teller
             Where rows that are left out are told.
         """
+        if target is None or wishes.task == "structure":
+            return cls._of_rows(table, target, wishes, teller)
+        if wishes.event is not None:
+            return cls._of_times(table, target, wishes, teller)
         plan, reading = None, None
         if table.frame is None:
             column = pd.Series(table.target, name=target)
@@ -126,10 +137,7 @@ class Question:
                 frame = frame[there].reset_index(drop=True)
             table = Read(table.path, frame, left_out=table.left_out)
             column = frame[target]
-            plan = Plan.of(table, target, wishes.drop, wishes.categorical)
-            for note in plan.notes:
-                teller.note(note)
-            X = aligned(table, plan.used)
+            X, plan = _columns(table, target, wishes, teller)
         task, why = _task(column, wishes)
         y = labels(column) if task == "classification" else numbers(column, table.path).to_numpy()
         if len(y) < 10:
@@ -144,10 +152,70 @@ class Question:
             )
         return cls(X, y, target, task, why, plan, reading)
 
+    @classmethod
+    def _of_rows(cls, table: Read, target: str | None, wishes: Wishes, teller: Teller) -> Question:
+        """Return the question for the structure of rows; a target is left out of it."""
+        if table.frame is None:
+            raise Refusal("maps are drawn of tables with names of columns.")
+        X, plan = _columns(table, target, wishes, teller)
+        return cls(X, None, target or "", "structure", "it was asked for", plan)
+
+    @classmethod
+    def _of_times(cls, table: Read, target: str, wishes: Wishes, teller: Teller) -> Question:
+        """Return the question for times, some of which are only known to be exceeded."""
+        if table.frame is None:
+            raise Refusal("times with an event are columns of a table.")
+        assert wishes.event is not None
+        time = numbers(column_of(table.frame, target, table.path), table.path)
+        event = _happened(column_of(table.frame, wishes.event, table.path), table.path)
+        there = (time.notna() & event.notna()).to_numpy()
+        if lost := int(np.sum(~there)):
+            teller.note(f"{plural(lost, 'row')} without {target} or {wishes.event} left out.")
+        if np.sum(event[there] == 1.0) < 5:
+            raise Refusal(
+                f"{table.path}: the event {wishes.event!r} happened in "
+                f"{plural(int(np.sum(event[there] == 1.0)), 'row')}; at least 5 are needed."
+            )
+        if (time[there] <= 0.0).any():
+            raise Refusal(f"{table.path}: the target {target!r} holds times that are not positive.")
+        low = time[there].to_numpy()
+        y = np.column_stack([low, np.where(event[there] == 1.0, low, np.inf)])
+        frame = table.frame[there].reset_index(drop=True)
+        rows = Read(table.path, frame.drop(columns=wishes.event), left_out=table.left_out)
+        X, plan = _columns(rows, target, wishes, teller)
+        return cls(X, y, target, "survival", f"{wishes.event} says what was seen", plan)
+
     @property
     def kinds(self) -> dict[str, str] | None:
         """Kinds of the columns; None for sparse matrices."""
         return None if self.plan is None else self.plan.used
+
+
+def _columns(
+    table: Read, target: str | None, wishes: Wishes, teller: Teller
+) -> tuple[pd.DataFrame, Plan]:
+    """Return the features of a table, and what is done with them."""
+    assert table.frame is not None
+    for name, value in wishes.gaps.items():
+        column = column_of(table.frame, name, table.path)
+        if column.dtype.kind not in "iuf" or not (column == value).any():
+            teller.note(f"{name} holds no {value:g}, so no cell of it becomes a gap.")
+    table = Read(table.path, with_gaps(table.frame, wishes.gaps), left_out=table.left_out)
+    plan = Plan.of(table, target, wishes.drop, wishes.categorical)
+    for note in plan.notes:
+        teller.note(note)
+    return aligned(table, plan.used), plan
+
+
+def _happened(column: pd.Series, path: str) -> pd.Series:
+    """Return 1 where an event happened, 0 where it had not when waiting ended, NaN for gaps."""
+    values = numbers(column, path)
+    if not set(values.dropna().unique()) <= {0.0, 1.0}:
+        raise Refusal(
+            f"{path}, column {column.name!r}, must hold 1 where the event happened and 0 where it "
+            "had not when waiting ended."
+        )
+    return values
 
 
 def _reading(table: Read, target: str) -> str | None:
@@ -222,6 +290,12 @@ class Model:
         names = self.card.get("columns") or getattr(self.pipeline, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
+    @property
+    def gaps(self) -> dict[str, float]:
+        """Numbers that stand for missing cells, by column."""
+        found: dict[str, float] = self.card.get("gaps") or {}
+        return found
+
     def features(self, table: Read) -> PointsLike:
         """Return the features of a table as the model wants them.
 
@@ -232,7 +306,9 @@ class Model:
         """
         kinds = self.card.get("columns")
         if kinds:
-            return self.ready(aligned(table, kinds))
+            # Models that were saved before gaps could be named say nothing of them.
+            frame = table.frame if table.frame is None else with_gaps(table.frame, self.gaps)
+            return self.ready(aligned(Read(table.path, frame), kinds))
         if table.frame is None:
             return table.matrix
         if self.wanted is not None:
@@ -276,6 +352,8 @@ class Model:
         target : str, optional
             Name of the column; that of the card by default.
         """
+        if (task := self.card.get("task")) in ("survival", "structure"):
+            raise Refusal(f"a model of {task} is judged in Python, see mercer.inspect.")
         name = target or self.card.get("target")
         if name is None:
             raise Refusal("the model does not say what it predicts; give --target.")
@@ -335,6 +413,10 @@ class Model:
                 "--intervals are for numbers; of classes 'mercer predict --probabilities' says "
                 "how sure the model is."
             )
+        if wishes.monotone and question.task not in ("regression", "classification"):
+            raise Refusal(
+                f"--monotone is for numbers and classes, and the task is {question.task}."
+            )
         if wishes.monotone:
             return _monotone(question, wishes, rows, memory)
         picked = pick(
@@ -351,8 +433,40 @@ class Model:
         return question.plan.transformer(picked.as_is), picked
 
     @classmethod
-    def fit(
+    def tuned(
         cls, question: Question, wishes: Wishes, memory: Memory, shown: Falling
+    ) -> Estimator | None:
+        """Return the machine of a question with hyperparameters that a search found, not fitted.
+
+        None where there is nothing to search: no time was given, or the machine chooses them in
+        its fit.
+
+        Parameters
+        ----------
+        question : Question
+            The question.
+        wishes : Wishes
+            What was asked.
+        memory : Memory
+            What may be taken.
+        shown : Falling
+            Where the criterion is seen falling.
+        """
+        prepare, picked = cls.plan(question, wishes, memory)
+        searched = wishes.monotone or (wishes.seconds is not None and not picked.as_is)
+        if not searched:
+            return None
+        Z = _prepared(question, prepare, picked)
+        if wishes.monotone:
+            found: Estimator = _shaped(picked.machine, Z, question.y, wishes, shown)
+        else:
+            assert wishes.seconds is not None
+            found = tuned(picked.machine, Z, question.y, wishes.seconds, shown)
+        return found
+
+    @classmethod
+    def fit(
+        cls, question: Question, wishes: Wishes, memory: Memory, machine: Estimator | None = None
     ) -> tuple[Model, Picked]:
         """Fit what a question asks for.
 
@@ -364,44 +478,45 @@ class Model:
             What was asked.
         memory : Memory
             What may be taken.
-        shown : Falling
-            Where the gap and the criterion are seen falling.
+        machine : estimator, optional
+            What :meth:`tuned` found; the one of the plan by default.
         """
         prepare, picked = cls.plan(question, wishes, memory)
-        machine = _talking(picked.machine, True)
+        machine = _talking(clone(picked.machine if machine is None else machine), True)
         plan, y = question.plan, question.y
-        forms, Z = {} if plan is None else plan.readings, question.X
-        if plan is not None and not picked.as_is:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the plan has counted what cannot be read
-                Z = typed(Z, plan.used, forms)
-        Z = prepare.fit_transform(Z)
-        if wishes.monotone:
-            machine = _shaped(machine, Z, y, wishes, shown)
-        elif wishes.seconds is not None and not picked.as_is:
-            machine = tuned(machine, Z, y, wishes.seconds, shown)
         if wishes.coverage is not None and not hasattr(machine, "predict_interval"):
             machine = ConformalRegressor(machine, coverage=wishes.coverage, random_state=0)
-        machine.fit(Z, y)
+        machine.fit(_prepared(question, prepare, picked), y)
         _talking(machine, False)
         pipeline = Pipeline([("prepare", prepare), ("machine", machine)])
         card = {
             "target": question.target,
             "task": question.task,
             "columns": question.kinds,
-            "readings": forms,
+            "readings": {} if plan is None else plan.readings,
             "as_is": picked.as_is,
             "target_reading": question.reading,
-            "features": None if question.plan else int(question.X.shape[1]),
-            "plan": None if question.plan is None else question.plan.described(),
-            "steps": None if question.plan is None else question.plan.steps(picked.as_is),
-            "crowded": question.plan is not None and question.plan.crowded,
+            "features": None if plan else int(question.X.shape[1]),
+            "plan": None if plan is None else plan.described(),
+            "steps": None if plan is None else plan.steps(picked.as_is),
+            "crowded": plan is not None and plan.crowded,
             "coverage": wishes.coverage,
+            "gaps": wishes.gaps,
             "rows": int(question.X.shape[0]),
             "why": picked.why,
         }
         setattr(pipeline, CARD, card)
         return cls(pipeline, card), picked
+
+
+def _prepared(question: Question, prepare: Any, picked: Picked) -> PointsLike:
+    """Return the features as the machine takes them; the transformer is fitted to them."""
+    plan, Z = question.plan, question.X
+    if plan is not None and not picked.as_is:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the plan has counted what cannot be read
+            Z = typed(Z, plan.used, plan.readings)
+    return prepare.fit_transform(Z)
 
 
 def _talking(machine: Estimator, aloud: bool) -> Any:
@@ -428,12 +543,8 @@ def tuned(machine: Estimator, Z: PointsLike, y: AnyArray, seconds: float, shown:
     if not isinstance(machine, KernelMachine):
         raise Refusal(f"{type(machine).__name__} cannot be tuned; leave out --tune.")
 
-    def seen(trial: Any) -> None:
-        shown.last = f"{trial.stage}: criterion {trial.value:.4g} on {trial.rows} rows"
-        shown.fell(float(trial.value))
-
     Z = Z.to_numpy() if hasattr(Z, "to_numpy") else Z
-    found = tune(machine, Z, y, max_time=seconds, refit=False, callback=seen)
+    found = tune(machine, Z, y, max_time=seconds, refit=False, callback=shown.tried)
     return clone(machine).set_params(**found.best_params_)
 
 

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 
-from mercer import estimators, selection, tabular
+from mercer import estimators, manifold, selection, tabular
 from mercer._typing import Estimator
 from mercer._words import did_you_mean
 from mercer.cli.memory import Memory
 from mercer.cli.refusals import Refusal
 from mercer.reduced import Nystrom
 
-__all__ = ["LANDMARKS", "MACHINES", "Picked", "answers", "pick", "task_of"]
+__all__ = ["LANDMARKS", "MACHINES", "MAPS", "Picked", "answers", "pick", "task_of"]
 
 # Whole numbers are classes if there are this few different ones.
 MAX_WHOLE_CLASSES = 10
@@ -41,6 +41,13 @@ MACHINES: dict[str, type[Any]] = {
     and hasattr(one, "predict")
 }
 """Machines that ``--machine`` takes, by name."""
+
+MAPS: dict[str, type[Any]] = {
+    name: one
+    for name in manifold.__all__
+    if isinstance(one := getattr(manifold, name), type) and hasattr(one, "transform")
+}
+"""Machines that give rows coordinates, by name."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,7 @@ def pick(
     ----------
     name : str, optional
         The machine that was asked for.
-    task : {"regression", "classification"}
+    task : {"regression", "classification", "survival", "structure"}
         The task.
     rows : int
         Rows to fit to.
@@ -140,6 +147,10 @@ def pick(
     budget : float, optional
         Seconds.
     """
+    if task == "structure":
+        return _of_structure(name, dict(settings or {}), budget)
+    if task == "survival":
+        return _of_times(name, rows, memory, dict(settings or {}))
     tight = memory.limit is not None and memory.exact_rows // STACKED_PARTS < min(rows, LEAF_ROWS)
     if name is None and not sparse and tight:
         name = "LSSVR" if task == "regression" else "KernelLogisticRegression"
@@ -162,6 +173,31 @@ def pick(
     if as_is and sparse:
         raise Refusal(f"{name} takes no sparse matrix; ask for another machine, such as SVC.")
     return _within(machine, why, as_is, rows, memory, budget, dict(settings or {}))
+
+
+def _of_structure(name: str | None, settings: dict[str, Any], budget: float | None) -> Picked:
+    """Return a machine that gives rows two coordinates."""
+    why = "it was asked for" if name else "it makes a map, and says how well the map explains rows"
+    machine = _made(_among(MAPS, name or "GenerativeTopographicMap"), settings)
+    known = machine.get_params(deep=False)
+    if "n_components" in known and "n_components" not in settings:
+        machine.set_params(n_components=2)
+    if "random_state" in known and "random_state" not in settings:
+        machine.set_params(random_state=0)
+    if "max_time" in known and budget is not None:
+        machine.set_params(max_time=budget)
+    return Picked(machine, why)
+
+
+def _of_times(name: str | None, rows: int, memory: Memory, settings: dict[str, Any]) -> Picked:
+    """Return the machine for times, some of which are only known to be exceeded."""
+    if name not in (None, "CensoredRegressor"):
+        raise Refusal(f"{name} takes no censored times; CensoredRegressor does.")
+    # Inputs stretch times; residuals of folds tell the spread that new ones have.
+    usual = {"log": True, "cv": 5, "C": "auto"}
+    machine = _made(_known("CensoredRegressor"), {**usual, **settings})
+    why = "it uses times that are only known to be exceeded"
+    return _within(machine, why, False, rows, memory, None, settings)
 
 
 def _within(
@@ -196,11 +232,16 @@ def _within(
 
 
 def _known(name: str) -> type[Any]:
-    plain = {one.lower(): one for one in MACHINES}
+    return _among(MACHINES, name)
+
+
+def _among(machines: Mapping[str, type[Any]], name: str) -> type[Any]:
+    """Return a machine by its name, in small or large letters."""
+    plain = {one.lower(): one for one in machines}
     if name.lower() not in plain:
-        near = did_you_mean(name, MACHINES)
+        near = did_you_mean(name, machines)
         raise Refusal(f"there is no machine {name[:60]!r}.{near} 'mercer fit --help' lists some.")
-    return MACHINES[plain[name.lower()]]
+    return machines[plain[name.lower()]]
 
 
 def _made(cls: type[Any], settings: dict[str, Any]) -> Estimator:

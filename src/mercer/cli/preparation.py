@@ -19,7 +19,7 @@ from mercer.cli.tables import Read, column_of, numbers, words
 from mercer.preprocessing import DateEncoder, TableEncoder
 from mercer.preprocessing.readings import Reading, Tally, readings
 
-__all__ = ["Column", "Plan", "aligned", "reading_of", "typed"]
+__all__ = ["Column", "Plan", "aligned", "reading_of", "typed", "with_gaps"]
 
 # Categories that have a column of their own; the others share one.
 MAX_CATEGORIES = 50
@@ -226,6 +226,29 @@ class Plan:
 def _plural(kind: str, n: int) -> str:
     many = {"number": "numbers", "category": "categories", "date": "dates"}
     return kind if n == 1 else many[kind]
+
+
+def with_gaps(frame: pd.DataFrame, gaps: dict[str, float]) -> pd.DataFrame:
+    """Return a table in which numbers that stand for missing cells are missing.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    gaps : dict from str to float
+        The number of a column; columns that are not there are skipped.
+
+    Examples
+    --------
+    >>> with_gaps(pd.DataFrame({"pressure": [72, 0]}), {"pressure": 0.0})["pressure"].tolist()
+    [72.0, nan]
+    """
+    made = {
+        name: frame[name].astype(np.float64).mask(frame[name] == value)
+        for name, value in gaps.items()
+        if name in frame and frame[name].dtype.kind in "iuf"
+    }
+    return frame.assign(**made)
 
 
 def aligned(table: Read, kinds: dict[str, str]) -> pd.DataFrame:

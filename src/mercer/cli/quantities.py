@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-__all__ = ["direction", "duration", "setting", "share", "size"]
+__all__ = ["direction", "duration", "number_of", "setting", "share", "size"]
 
 SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 BYTES = {"": 1.0, "b": 1.0} | {
@@ -93,6 +93,25 @@ def direction(text: str) -> tuple[str, int]:
     if not column or word.lower() not in DIRECTIONS:
         raise ValueError(f"{text[:60]!r} is not understood; give it as dose:up or age:down")
     return column, DIRECTIONS[word.lower()]
+
+
+def number_of(text: str) -> tuple[str, float]:
+    """Return a column and a number.
+
+    Parameters
+    ----------
+    text : str
+        ``pressure=0``.
+
+    Examples
+    --------
+    >>> number_of("pressure=0"), number_of("a=b=-9.5")
+    (('pressure', 0.0), ('a=b', -9.5))
+    """
+    column, _, value = text.rpartition("=")
+    if not column or not re.fullmatch(r"[-+]?\d*\.?\d+(e[-+]?\d+)?", value.strip(), re.IGNORECASE):
+        raise ValueError(f"{text[:60]!r} is not understood; give it as pressure=0")
+    return column, float(value)
 
 
 def setting(text: str) -> tuple[str, Any]:

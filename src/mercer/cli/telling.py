@@ -78,6 +78,17 @@ class Falling:
         if np.isfinite(value):
             self.values.append(value)
 
+    def tried(self, trial: Any) -> None:
+        """Take in a trial of a search.
+
+        Parameters
+        ----------
+        trial : Trial
+            Hyperparameters, and the criterion there.
+        """
+        self.last = f"{trial.stage}: criterion {trial.value:.4g} on {trial.rows} rows"
+        self.fell(float(trial.value))
+
     def curve(self) -> str:
         """Return the numbers so far as blocks, logarithms where all are positive."""
         if len(self.values) < 2:
