@@ -1,7 +1,7 @@
 # One command a job; continuous integration runs the same ones (.ci/run).
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= dev,docs,plot,cluster,io,onnx,cli,bench
+EXTRAS ?= dev,docs,plot,cluster,io,onnx,cli,studio,bench
 JOBS ?= 2
 # Releases to install instead of the newest, as '"scikit-learn==1.6.*"'.
 PIN ?=

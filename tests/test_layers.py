@@ -24,6 +24,7 @@ ROWS = (
     ("distributed", "plotting", "io"),
     ("reporting",),
     ("cli",),
+    ("studio",),
     ("research",),
 )
 # The rooms inside `research`, in the same way.
@@ -67,6 +68,9 @@ HOMES = {
     "ray": {"distributed"},
     "cvxpy": set(),
     "clarabel": {"programs"},
+    "panel": {"studio"},
+    "bokeh": {"studio"},
+    "tornado": {"studio"},
 }
 
 

@@ -274,7 +274,7 @@ class Model:
         pipeline : estimator
             What was loaded.
         """
-        if not hasattr(pipeline, "predict"):
+        if not (hasattr(pipeline, "predict") or hasattr(pipeline, CARD)):
             raise Refusal(f"the file holds {type(pipeline).__name__}, which predicts nothing.")
         card = getattr(pipeline, CARD, None)
         return cls(pipeline, card if isinstance(card, dict) else {})
@@ -487,7 +487,10 @@ class Model:
         if wishes.coverage is not None and not hasattr(machine, "predict_interval"):
             machine = ConformalRegressor(machine, coverage=wishes.coverage, random_state=0)
         machine.fit(_prepared(question, prepare, picked), y)
-        _talking(machine, False)
+        # What is around a machine has it, and a copy that was fitted.
+        for one in (machine, *(getattr(machine, k, None) for k in ("estimator", "estimator_"))):
+            if one is not None:
+                _talking(one, False)
         pipeline = Pipeline([("prepare", prepare), ("machine", machine)])
         card = {
             "target": question.target,
@@ -502,6 +505,7 @@ class Model:
             "crowded": plan is not None and plan.crowded,
             "coverage": wishes.coverage,
             "gaps": wishes.gaps,
+            "event": wishes.event,
             "rows": int(question.X.shape[0]),
             "why": picked.why,
         }

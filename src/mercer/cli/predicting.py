@@ -108,6 +108,9 @@ def _with_gaps(values: Any) -> Any:
 def _answers(model: Model, table: Read, coverage: float | None, probabilities: bool) -> Result:
     """Return what a model says of some rows, by the names of the columns that are written."""
     X = model.features(table)
+    if model.card.get("task") == "structure":
+        Z = np.asarray(model.pipeline.transform(X))
+        return {f"coordinate_{j + 1}": column for j, column in enumerate(Z.T)}
     found = {"prediction": np.asarray(model.pipeline.predict(X))}
     if coverage is not None:
         found["low"], found["high"] = model.intervals(X, coverage).T

@@ -1,0 +1,118 @@
+"""What a person takes away: the script repeats what is on the screen to the last bit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer import io
+from mercer.cli.memory import Memory
+from mercer.cli.models import Model
+from mercer.cli.tables import Read, read
+from mercer.studio import taking
+from mercer.studio.session import Session
+
+
+@pytest.fixture(scope="module")
+def session():
+    with Session() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Write tables with everything that tables have."""
+    place = tmp_path_factory.mktemp("tables")
+    rng = np.random.default_rng(0)
+    n = 90
+    frame = pd.DataFrame(
+        {
+            "dose, mg": np.where(rng.random(n) < 0.1, 0.0, rng.uniform(1.0, 9.0, n)),
+            'quoted "name"': rng.integers(0, 40, n),
+            "word": rng.choice(["a", "b", None], n),
+            "day": pd.date_range("2020-01-01", periods=n).astype(str),
+            "zip": rng.choice([1010, 2020, 3030], n),
+        }
+    )
+    frame["y"] = frame["dose, mg"] + rng.standard_normal(n)
+    frame.loc[3, "y"] = np.nan
+    frame["kind"] = np.where(frame["dose, mg"] > 4.0, "large", "small")
+    frame["time"] = rng.exponential(3.0, n) + 0.1
+    frame["seen"] = (rng.random(n) < 0.7).astype(int)
+    frame.to_csv(place / "table.csv", index=False)
+    text = frame[["dose, mg", "y"]].map(lambda v: f"{v:.3f}".replace(".", ",")).dropna()
+    text[text["y"] != "nan"].to_csv(place / "commas.csv", sep=";", index=False)
+    return place
+
+
+CASES = {
+    "numbers": ("table.csv", {"target": "y"}, {"machine": "SVR", "coverage": 0.8}),
+    "gaps": ("table.csv", {"target": "y", "gaps": {"dose, mg": 0.0}}, {"machine": "LSSVR"}),
+    "names": ("table.csv", {"target": "y", "categorical": ("zip",)}, {"machine": "LSSVR"}),
+    "table": (
+        "table.csv",
+        {"target": "y", "drop": ("kind",)},
+        {"settings": {"members": ["gaussian"]}},
+    ),
+    "classes": ("table.csv", {"target": "kind"}, {"machine": "SVC", "settings": {"C": 3.0}}),
+    "whole": ("table.csv", {"target": "zip", "drop": ("day",)}, {"machine": "LSSVC"}),
+    "monotone": ("table.csv", {"target": "y"}, {"monotone": {"dose, mg": 1}}),
+    "times": ("table.csv", {"target": "time", "event": "seen"}, {}),
+    "map": ("table.csv", {"task": "structure"}, {"machine": "KernelPCA"}),
+    "commas": ("commas.csv", {"target": "y"}, {"machine": "LSSVR"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_script_predicts_what_the_screen_shows(session, folder, monkeypatch, case):
+    name, question, machine = CASES[case]
+    start = {"target": None, "task": None, "event": None, "drop": (), "categorical": (), "gaps": {}}
+    session.load(folder / name).prepare(**{**start, **question})
+    plain = {"machine": None, "settings": {}, "monotone": {}, "coverage": None}
+    session.choose(**{**plain, **machine}).tune(1.0 if case == "monotone" else None)
+    fitted = session.bring("fit")
+    prepared = session.value("preparation")
+    text = taking.model_script(prepared, fitted, name)
+    monkeypatch.chdir(folder)
+    found = {}
+    exec(compile(text, "script.py", "exec"), found)
+    np.testing.assert_array_equal(found["predictions"], fitted.predictions)
+    if fitted.intervals is not None:
+        np.testing.assert_array_equal(found["intervals"], fitted.intervals)
+    # The model file, and with it the command line, predict the same rows as well.
+    (folder / "model.skops").write_bytes(taking.model_file(prepared, fitted))
+    model = Model.read(io.load(folder / "model.skops"))
+    frame = read(name, Memory()).frame
+    if "target" in question:
+        frame = frame[frame[question["target"]].notna()].reset_index(drop=True)
+    rows = model.features(Read(name, frame))
+    ask = model.pipeline.transform if case == "map" else model.pipeline.predict
+    np.testing.assert_array_equal(np.asarray(ask(rows)), fitted.predictions)
+
+
+def test_names_of_columns_cannot_write_code(session, folder):
+    evil = 'x"]; import os; os.abort() #\n'
+    frame = pd.DataFrame({evil: np.arange(30.0), "b": np.arange(30.0) ** 0.5})
+    session.load(frame).prepare(
+        target="b", task=None, event=None, drop=(), categorical=(), gaps={evil: 0.0}
+    )
+    session.choose(machine="LSSVR", settings={}, monotone={}, coverage=None).tune(None)
+    fitted = session.bring("fit")
+    text = taking.model_script(session.value("preparation"), fitted, "a.csv")
+    assert all(not line.startswith(("import os", "os.")) for line in text.splitlines())
+    compile(text, "script.py", "exec")
+
+
+@pytest.mark.parametrize("case", ["times", "map", "classes"])
+def test_a_report_is_one_page_that_asks_nobody(session, folder, case):
+    name, question, machine = CASES[case]
+    start = {"target": None, "task": None, "event": None, "drop": (), "categorical": (), "gaps": {}}
+    session.load(folder / name).prepare(**{**start, **question})
+    plain = {"machine": None, "settings": {}, "monotone": {}, "coverage": None}
+    session.choose(**{**plain, **machine}).tune(None)
+    judged = session.bring("judgement")
+    names = ("preparation", "tuning", "machine", "fit")
+    html = taking.page(*(session.value(one) for one in names), judged, "model = 1")
+    assert html.startswith("<!DOCTYPE html>")
+    assert "http:" not in html
+    assert "https:" not in html
+    assert html.count("<svg") > 3
