@@ -86,8 +86,8 @@ _HOMES = {
 
 
 def _rooms() -> list[str]:
-    """Return the subpackages, except the one that needs Dask and the one that makes no promises."""
-    hidden = ("distributed", "research")
+    """Return the subpackages, except those that need an extra or make no promises."""
+    hidden = ("distributed", "research", "studio")
     return [m.name for m in iter_modules(__path__) if m.ispkg and m.name not in hidden]
 
 

@@ -24,6 +24,7 @@ PLUGINS = {
     "zarr": ("mercer.data.zarr", "zarr", "data"),
     "reporting": ("mercer.reporting", "matplotlib", "plot"),
     "cli": ("mercer.cli.app", "click", "cli"),
+    "studio": ("mercer.studio.server", "panel", "studio"),
     "dask": ("mercer.distributed", "dask", "cluster"),
     "dask_frames": ("dask.dataframe", "pandas", "cluster"),
     "column_types": ("mercer.io.column_types", "skl2onnx", "onnx"),

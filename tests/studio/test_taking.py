@@ -110,7 +110,7 @@ def test_a_report_is_one_page_that_asks_nobody(session, folder, case):
     plain = {"machine": None, "settings": {}, "monotone": {}, "coverage": None}
     session.choose(**{**plain, **machine}).tune(None)
     judged = session.bring("judgement")
-    names = ("preparation", "tuning", "machine", "fit")
+    names = ("data", "preparation", "tuning", "machine", "fit")
     html = taking.page(*(session.value(one) for one in names), judged, "model = 1")
     assert html.startswith("<!DOCTYPE html>")
     assert "http:" not in html

@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 from mercer import estimators
 from mercer._lazily import lazily
+from mercer._optional import plugin
 from mercer._version import __version__
 from mercer.cli import quantities
 from mercer.cli.refusals import Refusal
@@ -394,6 +395,33 @@ def _shown(arguments: Sequence[str], as_json: bool) -> Any:
     if status:
         raise Refusal(f"'mercer {arguments[0]}' ended with status {status}.")
     return json.loads(held.getvalue()) if as_json else None
+
+
+@_command(
+    """
+    studio
+    studio mpg.csv
+    """
+)
+@click.argument("data", type=click.Path(), required=False)
+@click.option("--port", type=click.IntRange(1, 65535), help="Any that is free by default.")
+@click.option("--no-browser", is_flag=True, help="Say the address and open no browser.")
+@click.option("--memory-limit", type=SIZE, help="Memory that each process may take, such as 2GB.")
+def studio(
+    data: str | None, port: int | None, no_browser: bool, memory_limit: float | None
+) -> None:
+    """See, choose, fit and understand in the browser.
+
+    The page is served to this machine only, under an address with a random token. It opens tables
+    of this folder and below, and DATA at the beginning.
+    """
+    plugin("studio").serve(
+        data,
+        port=port or 0,
+        memory=memory_of(memory_limit),
+        browser=not no_browser,
+        say=click.echo,
+    )
 
 
 @_command("warm --quiet")

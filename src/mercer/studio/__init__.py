@@ -1,1 +1,55 @@
 """The studio: a table seen, fitted and understood in the browser; it needs the extra ``studio``."""
+
+from typing import Any
+
+from mercer._lazily import lazily
+
+__all__ = ["Session", "app", "serve"]
+
+serve = lazily("mercer.studio.server", "serve")
+_screen = lazily("mercer.studio.screen", "Screen")
+_session = lazily("mercer.studio.session", "Session")
+
+
+def app(X: Any = None, y: Any = None, **settings: Any) -> Any:
+    """Return the studio as a part of a notebook, or of a page that is served.
+
+    Parameters
+    ----------
+    X : data frame, array or path, optional
+        A table.
+    y : array, optional
+        Targets; without them a column of the table is chosen.
+    **settings : object
+        Of the question: `target`, `task`, `event`, `drop`, `categorical`, `gaps`, as in
+        :meth:`Session.prepare`.
+
+    Returns
+    -------
+    panel.Column
+        Shown by a notebook in which ``panel.extension()`` was called.
+
+    Examples
+    --------
+    >>> import mercer.studio
+    >>> view = mercer.studio.app([[0.0], [1.0], [2.0]], [0.0, 1.0, 4.0])
+    >>> type(view).__name__
+    'Column'
+    """
+    session = _session()
+    if X is not None:
+        session.load(X, y)
+        if y is not None:
+            settings = {"target": str(getattr(y, "name", None) or "target"), **settings}
+        session.prepare(**settings)
+    screen = _screen(session)
+    screen.watch()
+    return screen.view
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Session":
+        from mercer.studio.session import Session
+
+        return Session
+    raise AttributeError(f"module 'mercer.studio' has no attribute {name!r}.")

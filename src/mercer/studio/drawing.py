@@ -412,11 +412,13 @@ class _Whole:
         raise AttributeError(name)
 
 
-def _fit_picture(options: dict[str, Any], prepared: Prepared, fitted: Fitted) -> Section:
+def _fit_picture(
+    options: dict[str, Any], table: Read, prepared: Prepared, fitted: Fitted
+) -> Section:
     """Draw the picture that belongs to a machine."""
     question = prepared.question
     if question.task == "structure":
-        return _map(options, prepared, fitted)
+        return _map(options, table, prepared, fitted)
     if question.task == "survival":
         return _survival(options, prepared, fitted)
     section = Section("Picture", "picture")
@@ -590,20 +592,21 @@ def _survival(options: dict[str, Any], prepared: Prepared, fitted: Fitted) -> Se
     return section
 
 
-def _map(options: dict[str, Any], prepared: Prepared, fitted: Fitted) -> Section:
+def _map(options: dict[str, Any], table: Read, prepared: Prepared, fitted: Fitted) -> Section:
     """Draw the rows at the coordinates that a map gives them."""
     question, machine = prepared.question, fitted.model.machine
     section = Section("Picture", "picture")
     Z = np.asarray(fitted.predictions, dtype=np.float64)
     rows = _some(len(Z), MAX_POINTS)
-    labels = options.get("colour_values")
-    colour = None if labels is None else np.asarray(labels)[rows]
+    frame, name = table.frame, options["colour"]
+    known = frame is not None and name in frame.columns
+    colour = np.asarray(frame[name])[rows] if frame is not None and known else None
     prepared_rows = fitted.model.pipeline[:-1].transform(fitted.model.ready(question.X))
     some = np.asarray(safe_indexing(prepared_rows, rows), dtype=float)
     if colour is not None and colour.dtype.kind not in "iufb":
         colour = colour.astype(str)
         if len(np.unique(colour)) > 10:
-            section.say(f"{options['colour']} has more than ten values, too many for colours.")
+            section.say(f"{name} has more than ten values, too many for colours.")
             colour = None
 
     def paint(ax: Any) -> None:
@@ -615,7 +618,7 @@ def _map(options: dict[str, Any], prepared: Prepared, fitted: Fitted) -> Section
             ax=ax,
         )
 
-    by = f" Colours are {options['colour']}, which the map has not seen." if (
+    by = f" Colours are {name}, which the map has not seen." if (
         colour is not None
     ) else ""  # fmt: skip
     _picture(
@@ -844,9 +847,14 @@ VIEWS: dict[str, View] = {
     "cloud": View("Clouds", "Columns against the target.", ("preparation",), _cloud),
     "differogram": View("Noise", "How large the noise is, before any model.", ("preparation",),
         _differogram, _NUMBERS),
-    "picture": View("Picture", "The picture that belongs to the machine.", ("preparation", "fit"),
-        _fit_picture, TASKS,
-        {"inputs": (), "colour": None, "colour_values": None, "magnification": False}),
+    "picture": View(
+        "Picture",
+        "The picture that belongs to the machine.",
+        ("data", "preparation", "fit"),
+        _fit_picture,
+        TASKS,
+        {"inputs": (), "colour": None, "magnification": False},
+    ),
     "errors": View("Errors", "How well new rows are predicted.",
         ("preparation", "fit", "judgement"), _errors),
     "effects": View("Effects", "What moves the prediction.", ("preparation", "fit"), _effects,

@@ -18,9 +18,10 @@ from mercer.studio import steps
 from mercer.studio.drawing import VIEWS, draw
 from mercer.studio.stages import Stages, State
 from mercer.studio.steps import Fitted, Judged, Planned, Prepared, Searched
+from mercer.studio.taking import model_file, model_script, page
 from mercer.studio.working import Cancelled, Job, Kept, Worker
 
-__all__ = ["GRAPH", "Run", "Session"]
+__all__ = ["GRAPH", "SETTINGS", "STEPS", "Run", "Session"]
 
 MAX_RUNS = 20
 """Runs that are kept; the oldest makes room."""
@@ -33,6 +34,9 @@ GRAPH: dict[str, tuple[str, ...]] = {
     "fit": ("tuning",),
     "judgement": ("fit",),
     **{name: view.inputs for name, view in VIEWS.items()},
+    "script": ("preparation", "fit"),
+    "model file": ("preparation", "fit"),
+    "report": ("data", "preparation", "tuning", "machine", "fit", "judgement", "script"),
 }
 """Stages, and those whose values each takes."""
 
@@ -48,11 +52,15 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "machine": {"machine": None, "settings": {}, "monotone": {}, "coverage": None},
     "tuning": {"seconds": None},
-    "fit": {},
+    "fit": {"cluster": None},
     "judgement": {},
+    **{name: {} for name in ("script", "model file", "report")},
     **{name: dict(view.options) for name, view in VIEWS.items()},
 }
 """Settings of every stage at the beginning."""
+
+STEPS = ("data", "preparation", "machine", "tuning", "fit", "judgement")
+"""The stages on the way to a model, in their order."""
 
 TITLES = {
     "data": "reading the table",
@@ -61,6 +69,9 @@ TITLES = {
     "tuning": "tuning",
     "fit": "fitting",
     "judgement": "predicting rows that were left out",
+    "script": "writing the script",
+    "model file": "writing the model",
+    "report": "writing the report",
 }
 
 
@@ -142,8 +153,8 @@ class Session:
 
     def start(self) -> None:
         """Begin the processes, which import libraries while nobody waits for them."""
-        self._seeing.start()
-        self._fitting.start()
+        for worker in (self._seeing, self._fitting):
+            threading.Thread(target=worker.start, daemon=True).start()
 
     def close(self) -> None:
         """End the processes."""
@@ -206,6 +217,16 @@ class Session:
             None for not at all.
         """
         return self._change("tuning", {"seconds": seconds})
+
+    def change_fit(self, cluster: str | None) -> Self:
+        """Say where the fit is computed.
+
+        Parameters
+        ----------
+        cluster : str or None
+            Address of a Dask scheduler whose workers read the file; None for here.
+        """
+        return self._change("fit", {"cluster": cluster})
 
     def show(self, view: str, **options: Any) -> Self:
         """Change what a view shows.
@@ -363,14 +384,40 @@ class Session:
             if not (planned.tunable or wishes.monotone):
                 wishes = steps.without_time(wishes)
             return self._fitting, (steps.search, kept("preparation"), wishes, memory)
+        cluster = self.stages.settings("fit")["cluster"]
+        if name == "fit" and cluster is not None:
+            source = self.stages.settings("data")["source"]
+            if self._given is not None:
+                raise Refusal("workers of a cluster read files; this table is in memory only.")
+            return self._fitting, (
+                steps.fit_there,
+                kept("preparation"),
+                source[0],
+                wishes,
+                memory,
+                cluster,
+            )
         if name == "fit":
             arguments = (kept("preparation"), self.stages.value("tuning"), wishes, memory)
             return self._fitting, (steps.fit, *arguments)
         if name == "judgement":
             return self._fitting, (steps.judge, kept("preparation"), kept("fit"))
+        if name == "script":
+            source = self._source()
+            how = self.stages.settings("data")["how"]
+            return self._seeing, (model_script, kept("preparation"), kept("fit"), source, how)
+        if name == "model file":
+            return self._seeing, (model_file, kept("preparation"), kept("fit"))
+        if name == "report":
+            return self._seeing, (page, *(kept(one) for one in GRAPH[name]))
         view = VIEWS[name]
         options = self.stages.settings(name)
         return self._seeing, (draw, name, options, *(kept(one) for one in view.inputs))
+
+    def _source(self) -> str:
+        """Return the name of the file that scripts open."""
+        source = self.stages.settings("data")["source"]
+        return "table.csv" if source is None or source[0] == "given" else Path(source[0]).name
 
     def _reading(self) -> tuple[Any, ...]:
         settings = self.stages.settings("data")
@@ -387,7 +434,7 @@ class Session:
     def _remember(self, job: Job) -> None:
         """Keep a fit as a run."""
         number = self.runs[-1].number + 1 if self.runs else 1
-        settings = {name: self.stages.settings(name) for name in TITLES}
+        settings = {name: self.stages.settings(name) for name in STEPS}
         try:
             values = [self.stages.value(name) for name in ("preparation", "tuning", "fit")]
         except LookupError:  # settings changed meanwhile: the run belongs to none that are there
@@ -429,6 +476,27 @@ class Session:
 
     def _above_fresh(self, name: str) -> bool:
         return all(self.state(one) is State.FRESH for one in self.stages.above(name))
+
+    def picture_of(self, run: Run, view: str) -> Job:
+        """Return the call that draws a view of a run, whatever the settings are now.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        view : {"picture", "errors", "effects"}
+            What to draw.
+        """
+        values = {
+            "data": self.stages.outcome("data").value,  # type: ignore[union-attr]
+            "preparation": run.prepared,
+            "tuning": run.searched,
+            "fit": run.fitted,
+            "judgement": run.judged or Judged(said="not judged"),
+        }
+        found = VIEWS[view]
+        given = (Kept(("run", run.number, one), values[one]) for one in found.inputs)
+        return self._seeing.submit("drawing", draw, view, dict(found.options), *given)
 
     def drop_run(self, number: int) -> None:
         """Forget a run."""

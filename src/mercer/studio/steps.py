@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
+from mercer import io
+from mercer._lazily import lazily
 from mercer._sklearn import safe_indexing
 from mercer._typing import AnyArray, Estimator, PointsLike
 from mercer.cli.commands import certificate
@@ -24,6 +30,7 @@ from mercer.inspect import concordance
 from mercer.machines.base import KernelMachine
 from mercer.reporting.judging import Validation, validate
 from mercer.reporting.subject import Subject, subject_of
+from mercer.reporting.words import first_sentence
 from mercer.selection.objective import Trial
 
 __all__ = [
@@ -34,6 +41,7 @@ __all__ = [
     "Searched",
     "cells",
     "fit",
+    "fit_there",
     "judge",
     "load",
     "plan",
@@ -42,6 +50,8 @@ __all__ = [
     "subject",
     "tabled",
 ]
+
+fit_on_cluster = lazily("mercer.cli.clusters", "fit_on_cluster")
 
 # Seconds and rows for the folds that say how well new rows are predicted.
 JUDGING_SECONDS, JUDGING_ROWS = 6.0, 3000
@@ -72,8 +82,8 @@ class Planned:
 
     Parameters
     ----------
-    name, why : str
-        The machine, and the reason for it.
+    name, why, said : str
+        The machine, the reason for it, and what it is in a sentence.
     settings : dict
         Its parameters that can be written down.
     steps : tuple of str
@@ -84,6 +94,7 @@ class Planned:
 
     name: str
     why: str
+    said: str
     settings: dict[str, Any]
     steps: tuple[str, ...]
     tunable: bool
@@ -250,7 +261,7 @@ def plan(prepared: Prepared, wishes: Wishes, memory: Memory) -> Planned:
     tunable = isinstance(picked.machine, KernelMachine)
     steps = tuple(question.plan.steps(picked.as_is))
     name = type(picked.machine).__name__
-    return Planned(name, picked.why, settings, steps, tunable)
+    return Planned(name, picked.why, first_sentence(picked.machine), settings, steps, tunable)
 
 
 # From a question to a model -----------------------------------------------------------------------
@@ -313,6 +324,56 @@ def fit(prepared: Prepared, searched: Searched, wishes: Wishes, memory: Memory) 
         model=model,
         predictions=np.asarray(ask(X)),
         intervals=inside,
+        certificate=tuple(certificate(model.machine)),
+        gap=None if gap is None or not np.isfinite(gap) else float(gap),
+        seconds=seconds,
+    )
+
+
+class _Aloud(Teller):
+    """Says nothing, and leaves what machines print to whoever listens around it."""
+
+    @contextmanager
+    def working(self, title: str, live: bool = True) -> Iterator[Falling]:
+        """Let work go on."""
+        yield Falling(title)
+
+
+def fit_there(
+    prepared: Prepared, path: str, wishes: Wishes, memory: Memory, address: str
+) -> Fitted:
+    """Fit on a Dask cluster, whose workers read the file, and predict the rows here.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The question.
+    path : str
+        The file, which all workers see under this name.
+    wishes : Wishes
+        What was asked.
+    memory : Memory
+        What may be taken here.
+    address : str
+        Of the scheduler.
+    """
+    question = prepared.question
+    began = time.perf_counter()
+    asked = replace(wishes, task=question.task, seconds=None, coverage=None)
+    asked = replace(asked, settings={"verbose": True, **wishes.settings})
+    with tempfile.TemporaryDirectory() as folder:
+        output = str(Path(folder) / "model.skops")
+        teller = _Aloud(as_json=True)
+        fit_on_cluster(path, question.target, output, asked, memory, teller, address=address)
+        model = Model.read(io.load(output))
+    seconds = time.perf_counter() - began
+    model.machine.set_params(verbose=False)
+    X = model.ready(question.X)
+    gap = getattr(getattr(model.machine, "solution_", None), "relative_gap", None)
+    return Fitted(
+        model=model,
+        predictions=np.asarray(model.pipeline.predict(X)),
+        intervals=None,
         certificate=tuple(certificate(model.machine)),
         gap=None if gap is None or not np.isfinite(gap) else float(gap),
         seconds=seconds,

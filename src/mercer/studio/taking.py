@@ -14,6 +14,7 @@ from mercer import io
 from mercer._words import plural
 from mercer.cli.models import CARD
 from mercer.cli.refusals import Refusal
+from mercer.cli.tables import Read
 from mercer.reporting import report
 from mercer.reporting.page import Page, Section, number
 from mercer.reporting.script import script_of
@@ -188,6 +189,7 @@ def model_file(prepared: Prepared, fitted: Fitted) -> bytes:
 
 
 def page(
+    table: Read,
     prepared: Prepared,
     searched: Searched,
     planned: Planned,
@@ -199,7 +201,7 @@ def page(
 
     Parameters
     ----------
-    prepared, searched, planned, fitted, judged :
+    table, prepared, searched, planned, fitted, judged :
         What the stages gave.
     script : str
         That repeats it.
@@ -209,6 +211,7 @@ def page(
         X = model.ready(question.X)
         return report(model.pipeline, X, question.y, target=question.target).html
     values = {
+        "data": table,
         "preparation": prepared,
         "tuning": searched,
         "fit": fitted,

@@ -9,7 +9,7 @@ import threading
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -160,7 +160,8 @@ class Worker:
             self._process = context.Process(
                 target=_serve, args=(theirs, self.memory.limit), daemon=True
             )
-            self._process.start()
+            with _without_main():
+                self._process.start()
             theirs.close()
             self._kept.clear()
 
@@ -269,6 +270,29 @@ class Worker:
             self._process.join(5.0)
             self._pipe.close()
             self._process = None
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """Begin processes that do not import the program which begins them: they need nothing of it.
+
+    A notebook or a script without a guard would run again in every process.
+    """
+    main: Any = sys.modules["__main__"]
+    with _MAIN:
+        names = [name for name in ("__file__", "__spec__") if hasattr(main, name)]
+        hidden = {name: getattr(main, name) for name in names}
+        if "__file__" in hidden:
+            del main.__file__
+        main.__spec__ = None
+        try:
+            yield
+        finally:
+            for name, value in hidden.items():
+                setattr(main, name, value)
+
+
+_MAIN = threading.Lock()
 
 
 def _method() -> str:

@@ -1,0 +1,208 @@
+"""Parts of the screen: widgets in the colours of the page, boxes, and panes that show a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import panel as pn
+
+from mercer.studio.look import CONTENT, HALVES, LINE, NATURAL, PANE, STACK, WHOLE, WIDGET
+from mercer.studio.session import Session
+from mercer.studio.stages import State
+from mercer.studio.working import Job
+
+__all__ = [
+    "Deck",
+    "StagePane",
+    "beside",
+    "button",
+    "chooser",
+    "field",
+    "halves",
+    "html",
+    "line",
+    "many",
+    "progress",
+    "stack",
+    "whole",
+]
+
+
+def _box(css: str, *parts: Any) -> Any:
+    return pn.Column(*parts, stylesheets=[css], sizing_mode="stretch_width", margin=0)
+
+
+def stack(*parts: Any) -> Any:
+    """Return parts below each other."""
+    return _box(STACK, *parts)
+
+
+def line(*parts: Any) -> Any:
+    """Return parts beside each other, as many as there is room for."""
+    return _box(LINE, *parts)
+
+
+def beside(settings: Any, shown: Any) -> Any:
+    """Return settings with what they give beside them, or below on a phone."""
+    return _box(PANE, settings, shown)
+
+
+def halves(*parts: Any) -> Any:
+    """Return parts side by side, or below each other on a phone."""
+    return _box(HALVES, *parts)
+
+
+def whole(*parts: Any) -> Any:
+    """Return parts over the whole width."""
+    return _box(WHOLE, *parts)
+
+
+class Deck:
+    """Several parts in one place, of which one is seen; each is sent when it is first seen."""
+
+    def __init__(self) -> None:
+        self.box = whole()
+
+    def show(self, part: Any) -> None:
+        """Show a part, and no other."""
+        if part not in self.box.objects:
+            self.box.append(part)
+        for one in self.box.objects:
+            wanted = [] if one is part else ["away"]
+            if one.css_classes != wanted:
+                one.css_classes = wanted
+
+
+def html(text: str = "") -> Any:
+    """Return words, tables and figures; whoever writes them escapes them."""
+    return pn.pane.HTML(text, stylesheets=[CONTENT], sizing_mode="stretch_width")
+
+
+def button(name: str, act: Callable[[], None], kind: str = "default", width: int = 130) -> Any:
+    """Return a button."""
+    made = pn.widgets.Button(
+        name=name, button_type=kind, stylesheets=[WIDGET, NATURAL], width=width
+    )
+    made.on_click(lambda event: act())
+    return made
+
+
+def chooser(name: str, options: Any, changed: Callable[[Any], None], **how: Any) -> Any:
+    """Return a field in which one of several values is chosen."""
+    made = pn.widgets.Select(
+        name=name, options=options, stylesheets=[WIDGET], sizing_mode="stretch_width", **how
+    )
+    made.param.watch(lambda event: changed(event.new), "value")
+    return made
+
+
+def many(name: str, options: Sequence[str], changed: Callable[[Any], None], size: int = 5) -> Any:
+    """Return a field in which several values are chosen."""
+    made = pn.widgets.MultiSelect(
+        name=name,
+        options=list(options),
+        size=size,
+        stylesheets=[WIDGET],
+        sizing_mode="stretch_width",
+    )
+    made.param.watch(lambda event: changed(event.new), "value")
+    return made
+
+
+def field(name: str, changed: Callable[[str], None], placeholder: str = "", value: str = "") -> Any:
+    """Return a field for text."""
+    made = pn.widgets.TextInput(
+        name=name,
+        value=value,
+        placeholder=placeholder,
+        stylesheets=[WIDGET],
+        sizing_mode="stretch_width",
+    )
+    made.param.watch(lambda event: changed(event.new), "value")
+    return made
+
+
+class StagePane:
+    """What a stage gave, with words that say whether it is still true.
+
+    Parameters
+    ----------
+    session : Session
+        Whose stage it is.
+    name : str
+        The stage.
+    empty : str
+        What is shown before it gave anything.
+    """
+
+    def __init__(self, session: Session, name: str, empty: str = "") -> None:
+        self.session, self.name, self.empty = session, name, empty
+        self.pane = html(f'<p class="quiet">{escape(empty)}</p>')
+        self._shown: Any = None
+
+    def refresh(self) -> None:
+        """Show what there is, if it is not what is shown."""
+        state, outcome = self.session.state(self.name), self.session.stages.outcome(self.name)
+        job = self.session.job(self.name)
+        now = (state, outcome)
+        if now == self._shown:
+            return
+        self._shown = now
+        text = outcome.value if outcome is not None and isinstance(outcome.value, str) else ""
+        if state is State.FAILED and outcome is not None:
+            self.pane.object = f'<p class="warn">{escape(outcome.problem or "")}</p>'
+        elif state is State.FRESH:
+            notes = "" if job is None else _notes(job)
+            self.pane.object = notes + text
+        else:
+            words = "drawing …" if state is State.RUNNING else self.empty
+            old = f'<div class="stale">{text}</div>' if text else ""
+            self.pane.object = f'<p class="quiet">{escape(words)}</p>{old}'
+
+
+def _notes(job: Job) -> str:
+    return "".join(f'<p class="warn">{escape(note)}</p>' for note in job.notes[:3])
+
+
+def progress(job: Job | None, state: State, title: str) -> str:
+    """Return how far a call is: its time, what it said last, and a number on its way down.
+
+    Parameters
+    ----------
+    job : Job or None
+        The call.
+    state : State
+        Of its stage.
+    title : str
+        What is being done.
+    """
+    if job is None:
+        return ""
+    said = job.shown.last if not job.done else ""
+    values = np.array([v for v in list(job.shown.values) if v > 0.0])
+    curve = _curve(values) if len(values) > 1 else ""
+    word = {"running": "running"}.get(str(state), str(state))
+    return (
+        f'<div class="progress"><span class="state {word}">{escape(title)}: {word}</span> '
+        f'<span class="time">{job.elapsed:.1f} s</span>'
+        f'<div class="last">{escape(said)}</div>{curve}</div>'
+    )
+
+
+def _curve(values: Any) -> str:
+    """Return numbers as a line over their logarithms, with the first and the last written."""
+    logs = np.log10(values)
+    at = np.unique(np.linspace(0, len(logs) - 1, min(len(logs), 300)).astype(int))
+    low, high = float(logs.min()), float(logs.max())
+    x = 100.0 * at / max(len(logs) - 1, 1)
+    y = 90.0 - 80.0 * (logs[at] - low) / ((high - low) or 1.0)
+    path = "M" + " L".join(f"{a:.2f} {b:.2f}" for a, b in zip(x, y, strict=True))
+    return (
+        f'<div class="quiet">gap or criterion, logarithmic: from {values[0]:.3g} to '
+        f"<b>{values[-1]:.3g}</b> in {len(values)} reports</div>"
+        '<svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" '
+        f'aria-label="falling from {values[0]:.3g} to {values[-1]:.3g}"><path d="{path}"/></svg>'
+    )
