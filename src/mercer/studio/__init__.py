@@ -4,7 +4,7 @@ from typing import Any
 
 from mercer._lazily import lazily
 
-__all__ = ["Session", "app", "serve"]
+__all__ = ["app", "serve"]
 
 serve = lazily("mercer.studio.server", "serve")
 _screen = lazily("mercer.studio.screen", "Screen")
@@ -22,7 +22,7 @@ def app(X: Any = None, y: Any = None, **settings: Any) -> Any:
         Targets; without them a column of the table is chosen.
     **settings : object
         Of the question: `target`, `task`, `event`, `drop`, `categorical`, `gaps`, as in
-        :meth:`Session.prepare`.
+        :meth:`mercer.studio.session.Session.prepare`.
 
     Returns
     -------
@@ -45,11 +45,3 @@ def app(X: Any = None, y: Any = None, **settings: Any) -> Any:
     screen = _screen(session)
     screen.watch()
     return screen.view
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Session":
-        from mercer.studio.session import Session
-
-        return Session
-    raise AttributeError(f"module 'mercer.studio' has no attribute {name!r}.")

@@ -6,7 +6,8 @@ import io
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import panel as pn
@@ -40,10 +41,7 @@ from mercer.studio.parts import (
 from mercer.studio.session import STEPS, Session
 from mercer.studio.stages import State
 
-if TYPE_CHECKING:
-    from mercer.studio.screen import Screen
-
-__all__ = ["PAGES", "Step"]
+__all__ = ["PAGES", "Desk", "Step"]
 
 EXAMPLES = {
     "Concrete: strength of mixtures": "concrete",
@@ -85,12 +83,51 @@ KINDS: dict[str, str | None] = {
 }
 
 
+class Desk(Protocol):
+    """What a step asks of the screen that it is on."""
+
+    session: Session
+    folder: Path | None
+
+    @property
+    def task(self) -> str | None:
+        """The task, once the question is prepared."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a fit is going on."""
+
+    def say(self, sentence: str) -> None:
+        """Say what is wrong, or nothing."""
+
+    def open(self, name: str) -> None:
+        """Take a table of the folder."""
+
+    def receive(self, name: str, content: bytes) -> None:
+        """Take a table that the browser sent."""
+
+    def example(self, name: str) -> None:
+        """Take a table that comes with the library."""
+
+    def reopen(self, how: dict[str, Any]) -> None:
+        """Read the same file in another way."""
+
+    def fit(self) -> None:
+        """Fit, then predict rows that were left out."""
+
+    def cancel(self) -> None:
+        """End the search or fit that is going on."""
+
+    def restore(self, number: int) -> None:
+        """Go back to a run."""
+
+
 class Step:
     """A step on the screen.
 
     Parameters
     ----------
-    screen : Screen
+    screen : Desk
         Where it is shown.
     """
 
@@ -98,7 +135,7 @@ class Step:
     said: str
     stages: tuple[str, ...] = ()
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Desk) -> None:
         self.screen, self.quiet = screen, False
         self.head = html(f'<h1>{escape(self.title)}</h1><p class="quiet">{escape(self.said)}</p>')
         self.view = whole(self.head, self.build())

@@ -89,7 +89,7 @@ class Screen:
         if text != self.problem.object:
             self.problem.object = text
 
-    def open(self, name: str, **how: Any) -> None:
+    def open(self, name: str) -> None:
         """Take a table of the folder."""
         if not name or self.folder is None:
             return
@@ -98,7 +98,7 @@ class Screen:
         except Refusal as error:
             self.say(str(error))
             return
-        self._take(path, **how)
+        self._take(path)
 
     def receive(self, name: str, content: bytes) -> None:
         """Take a table that the browser sent."""
