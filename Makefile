@@ -23,7 +23,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-small bench-small-short bench-kernels bench-max-time bench-promptness \
 	bench-linear bench-linear-short \
 	bench-ls bench-ls-short bench-exact-large bench-exact-large-short \
-	bench-local bench-local-short bench-hour bench-hour-short site-check \
+	bench-local bench-local-short bench-hour bench-hour-short site-check studio-check studio-check-short \
 	bench-tune bench-tune-short bench-starts \
 	bench-tables bench-tables-short bench-tables-intervals bench-large bench-large-short \
 	bench-cluster bench-cluster-short bench-faults bench-onnx bench-production bench-production-short \
@@ -124,6 +124,12 @@ docs: $(READY)  ## the site in docs/_build/html, examples executed, warnings as 
 
 site-check: $(READY)  ## the built site in Chromium: no request to elsewhere, answers found by its search
 	$(BIN)/python docs/browser.py check
+
+studio-check: $(READY)  ## the studio in Chromium: entry, six journeys, answers during fits, 100,000 rows; ten minutes
+	$(BIN)/python benchmarks/studio/check.py full
+
+studio-check-short: $(READY)  ## entry, weight, one journey, answers and cancelling during a fit; a minute
+	$(BIN)/python benchmarks/studio/check.py short
 
 bench-hour: $(READY)  ## the first hour of a new user from the wheel: README, lessons, tasks, mistakes; five minutes
 	$(ONE_THREAD) $(BIN)/python benchmarks/users/first_hour.py run

@@ -114,6 +114,7 @@ ROOMS = (
     "distributed",
     "io",
     "cli",
+    "studio",
 )
 
 # Rooms of `mercer.research`, at the end.

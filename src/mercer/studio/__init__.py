@@ -6,7 +6,7 @@ from mercer._lazily import lazily
 
 __all__ = ["app", "serve"]
 
-serve = lazily("mercer.studio.server", "serve")
+_serve = lazily("mercer.studio.server", "serve")
 _screen = lazily("mercer.studio.screen", "Screen")
 _session = lazily("mercer.studio.session", "Session")
 
@@ -45,3 +45,16 @@ def app(X: Any = None, y: Any = None, **settings: Any) -> Any:
     screen = _screen(session)
     screen.watch()
     return screen.view
+
+
+def serve(path: str | None = None, **how: Any) -> None:
+    """Run the studio on this machine until it is interrupted, as ``mercer studio`` does.
+
+    Parameters
+    ----------
+    path : str, optional
+        The table to begin with, in the current folder.
+    **how : object
+        `port`, `memory` and `browser`, see :func:`mercer.studio.server.serve`.
+    """
+    _serve(path, **how)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -122,7 +123,7 @@ class Desk(Protocol):
         """Go back to a run."""
 
 
-class Step:
+class Step(ABC):
     """A step on the screen.
 
     Parameters
@@ -145,14 +146,15 @@ class Step:
         """What is worked on."""
         return self.screen.session
 
+    @abstractmethod
     def build(self) -> Any:
         """Return the parts of the step."""
-        raise NotImplementedError
 
     def wants(self) -> list[str]:
         """Return the stages that are computed while the step is shown."""
         return []
 
+    @abstractmethod
     def refresh(self) -> None:
         """Show what stages gave since the last time."""
 
@@ -307,7 +309,7 @@ class Question(Step):
 
     def _changed(self, _: Any) -> None:
         task = TASKS[self.task.value]
-        self.target.name = {"structure": "Do not use (to colour by later)"}.get(
+        self.target.label = {"structure": "Do not use (to colour by later)"}.get(
             task or "", "Time" if task == "survival" else "Target"
         )
         self.event.visible, self.kind.visible = task == "survival", task is None
@@ -511,7 +513,7 @@ class Machine(Step):
             start = self._start.get(key, "")
             if key == "kernel":
                 one = chooser(key, ["", *sorted(KERNELS)], change, value=str(start))
-                one.name = f"kernel ({default} by default)"
+                one.label = f"kernel ({default} by default)"
             else:
                 one = field(key, change, str(default), str(start) if start != "" else "")
             self.fields[key] = one
@@ -820,7 +822,7 @@ class Take(Step):
             callback=give,
             filename=name,
             label=label,
-            button_type="primary",
+            color="primary",
             stylesheets=[WIDGET, NATURAL],
             width=150,
             disabled=True,

@@ -83,9 +83,7 @@ def html(text: str = "") -> Any:
 
 def button(name: str, act: Callable[[], None], kind: str = "default", width: int = 130) -> Any:
     """Return a button."""
-    made = pn.widgets.Button(
-        name=name, button_type=kind, stylesheets=[WIDGET, NATURAL], width=width
-    )
+    made = pn.widgets.Button(label=name, color=kind, stylesheets=[WIDGET, NATURAL], width=width)
     made.on_click(lambda event: act())
     return made
 
@@ -93,7 +91,7 @@ def button(name: str, act: Callable[[], None], kind: str = "default", width: int
 def chooser(name: str, options: Any, changed: Callable[[Any], None], **how: Any) -> Any:
     """Return a field in which one of several values is chosen."""
     made = pn.widgets.Select(
-        name=name, options=options, stylesheets=[WIDGET], sizing_mode="stretch_width", **how
+        label=name, options=options, stylesheets=[WIDGET], sizing_mode="stretch_width", **how
     )
     made.param.watch(lambda event: changed(event.new), "value")
     return made
@@ -102,7 +100,7 @@ def chooser(name: str, options: Any, changed: Callable[[Any], None], **how: Any)
 def many(name: str, options: Sequence[str], changed: Callable[[Any], None], size: int = 5) -> Any:
     """Return a field in which several values are chosen."""
     made = pn.widgets.MultiSelect(
-        name=name,
+        label=name,
         options=list(options),
         size=size,
         stylesheets=[WIDGET],
@@ -115,7 +113,7 @@ def many(name: str, options: Sequence[str], changed: Callable[[Any], None], size
 def field(name: str, changed: Callable[[str], None], placeholder: str = "", value: str = "") -> Any:
     """Return a field for text."""
     made = pn.widgets.TextInput(
-        name=name,
+        label=name,
         value=value,
         placeholder=placeholder,
         stylesheets=[WIDGET],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
+import weakref
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -41,7 +43,9 @@ class Screen:
 
     def __init__(self, session: Session, folder: Path | None = None) -> None:
         self.session, self.folder = session, folder
-        self.own = tempfile.TemporaryDirectory(prefix="mercer-studio-")
+        # What the visitor sends goes with them.
+        self.own = Path(tempfile.mkdtemp(prefix="mercer-studio-"))
+        self._clear = weakref.finalize(self, shutil.rmtree, self.own, ignore_errors=True)
         self.problem = html()
         self._threads: dict[str, threading.Thread] = {}
         self._columns: list[str] | None = None
@@ -62,7 +66,7 @@ class Screen:
         self.refresh()
 
     def _button(self, step: Step) -> Any:
-        made = pn.widgets.Button(name=step.title, stylesheets=[STAGE])
+        made = pn.widgets.Button(label=step.title, stylesheets=[STAGE])
         made.on_click(lambda event: self.go(step))
         return made
 
@@ -73,7 +77,7 @@ class Screen:
     def close(self) -> None:
         """End what belongs to the visitor."""
         self.session.close()
-        self.own.cleanup()
+        self._clear()
 
     # What is asked --------------------------------------------------------------------------------
 
@@ -103,7 +107,7 @@ class Screen:
     def receive(self, name: str, content: bytes) -> None:
         """Take a table that the browser sent."""
         try:
-            path = stored(Path(self.own.name), name, content)
+            path = stored(self.own, name, content)
         except Refusal as error:
             self.say(str(error))
             return
@@ -111,7 +115,7 @@ class Screen:
 
     def example(self, name: str) -> None:
         """Take a table that comes with the library."""
-        path = Path(self.own.name) / f"{name}.csv"
+        path = self.own / f"{name}.csv"
         if not path.exists():
             getattr(datasets, f"load_{name}")(as_frame=True).frame.to_csv(path, index=False)
         self._take(path)
@@ -177,8 +181,8 @@ class Screen:
         self.here.refresh()
         for step, button in zip(self.steps, self.buttons, strict=True):
             name = f"{step.title}  {self._mark(step)}".rstrip()
-            if button.name != name:
-                button.name = name
+            if button.label != name:
+                button.label = name
             here = ["here"] if step is self.here else []
             if button.css_classes != here:
                 button.css_classes = here

@@ -1,0 +1,128 @@
+"""A studio and a real browser that drives it: helpers for the check, the tour and the pictures."""
+
+import asyncio
+import shutil
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from mercer.studio.server import address_of, make_server
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
+SIZES = {"desktop": (1380, 900), "phone": (390, 844)}
+PATIENCE = 180_000
+"""Milliseconds after which something that is waited for will not come."""
+
+
+@contextmanager
+def studio(folder, path=None):
+    """Serve a folder from a thread of this process, and give the server."""
+    held = {}
+
+    def run():
+        asyncio.set_event_loop(asyncio.new_event_loop())
+        server = held["server"] = make_server(path, folder=Path(folder))
+        server.start()
+        server.io_loop.start()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while "server" not in held:
+        time.sleep(0.02)
+    server = held["server"]
+    try:
+        yield server
+    finally:
+        server.io_loop.add_callback(server.io_loop.stop)
+        thread.join(10)
+
+
+@contextmanager
+def chromium():
+    """Start a browser without a window."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def visitor(browser, server, size="desktop", scheme="light", address=None):
+    """Open the studio as a visitor of their own: no cookie is shared with others."""
+    width, height = SIZES[size]
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True
+    )
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.asked, page.errors = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("websocket", lambda socket: page.asked.append(socket.url))
+    page.on("pageerror", lambda error: page.errors.append(str(error)))
+    try:
+        page.goto(address or address_of(server))
+        if address is None:
+            page.get_by_label("In this folder").wait_for()
+        yield page
+    finally:
+        context.close()
+
+
+def go(page, step):
+    """Open a step by its button on the left."""
+    page.get_by_role("button", name=step).first.click()
+    page.get_by_role("heading", name=step, exact=True).wait_for()
+
+
+def choose(page, label, value):
+    """Choose a value, or several, in a field."""
+    page.get_by_label(label, exact=True).select_option(value)
+
+
+def load(page, name, target=None):
+    """Open a table of the folder and, if a target is given, choose it."""
+    choose(page, "In this folder", name)
+    page.get_by_text("First 12 rows").wait_for()
+    if target is not None:
+        go(page, "Question")
+        choose(page, "Target", target)
+        page.get_by_text("What every column is taken for").wait_for()
+
+
+def fit(page, wait=True):
+    """Press Fit, and wait until rows that were left out are predicted."""
+    go(page, "Fit")
+    page.get_by_role("button", name="Fit", exact=True).click()
+    if wait:
+        page.get_by_text("fitted in").wait_for()
+        page.locator("dl.tiles, p:has-text('has no way back')").first.wait_for()
+
+
+def look(page, view):
+    """Open a view of the model, and wait until it is drawn."""
+    go(page, "Understand")
+    page.get_by_role("button", name=view, exact=True).click()
+    page.wait_for_function(
+        """() => {
+            const all = (root) => [...root.querySelectorAll('*')].flatMap(
+                (e) => e.shadowRoot ? [e, ...all(e.shadowRoot)] : [e]);
+            return !all(document).some((e) => e.tagName === 'P'
+                && /^drawing/.test(e.textContent) && e.getClientRects().length);
+        }"""
+    )
+    page.wait_for_timeout(300)
+
+
+def download(page, name, folder):
+    """Press a button of the last step, and return the file that comes."""
+    with page.expect_download() as coming:
+        page.get_by_role("button", name=name, exact=True).click()
+    path = Path(folder) / coming.value.suggested_filename
+    coming.value.save_as(path)
+    return path
