@@ -158,7 +158,7 @@ class Step(ABC):
     def refresh(self) -> None:
         """Show what stages gave since the last time."""
 
-    def loaded(self, columns: list[str]) -> None:
+    def loaded(self, columns: list[str]) -> None:  # noqa: B027, most steps offer none
         """Offer the columns of a new table."""
 
     @contextmanager
