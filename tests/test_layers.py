@@ -24,6 +24,7 @@ ROWS = (
     ("distributed", "plotting", "io"),
     ("reporting",),
     ("cli",),
+    ("studio",),
     ("research",),
 )
 # The rooms inside `research`, in the same way.
@@ -61,6 +62,10 @@ HOMES = {
     "skl2onnx": {"io"},
     "onnxruntime": set(),
     "click": {"cli"},
+    "panel": {"studio"},
+    "bokeh": {"studio"},
+    "param": {"studio"},
+    "contourpy": {"studio"},
     "rich": {"cli"},
     "dask": {"distributed"},
     "distributed": {"distributed"},

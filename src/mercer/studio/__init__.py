@@ -1,0 +1,1 @@
+"""The studio: see, choose, fit and understand in the browser."""
