@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from mercer._typing import Array
 from mercer.studio.playground.point_sets import WINDOW, Labels
 from mercer.studio.playground.settings import Recipe
@@ -43,19 +41,20 @@ def write_script(
     machine = SVC(C=2.0).fit(X, y)
     print(machine.solution_)
     <BLANKLINE>
-    # The decision values that are drawn, a row of the picture after the other.
-    x1, x2 = np.meshgrid(np.linspace(-3.0, 3.0, 97), np.linspace(-2.25, 2.25, 73))
-    values = machine.decision_function(np.column_stack([x1.ravel(), x2.ravel()]))
+    # The decision values that are drawn.
+    x1, x2 = np.linspace(-3.0, 3.0, 97), np.linspace(-2.25, 2.25, 73)
+    grid = np.stack(np.meshgrid(x1, x2), axis=-1).reshape(-1, 2)
+    values = machine.decision_function(grid)
     """
     left, right, low, high = WINDOW
     if task == "classes":
         rows = [_row("X", points.tolist(), short), _row("y", labels.tolist(), short)]
         fit = [f"machine = {recipe.call()}.fit(X, y)"]
         evaluate = [
-            "# The decision values that are drawn, a row of the picture after the other.",
-            f"x1, x2 = np.meshgrid(np.linspace({left}, {right}, 97), "
-            f"np.linspace({low}, {high}, 73))",
-            "values = machine.decision_function(np.column_stack([x1.ravel(), x2.ravel()]))",
+            "# The decision values that are drawn.",
+            f"x1, x2 = np.linspace({left}, {right}, 97), np.linspace({low}, {high}, 73)",
+            "grid = np.stack(np.meshgrid(x1, x2), axis=-1).reshape(-1, 2)",
+            "values = machine.decision_function(grid)",
         ]
     else:
         rows = [_row("x", points[:, 0].tolist(), short), _row("y", points[:, 1].tolist(), short)]
@@ -70,8 +69,18 @@ def write_script(
 
 def _row(name: str, numbers: list[list[float]] | list[float] | list[int], short: bool) -> str:
     if short and len(numbers) > 3:
-        inner = ", ".join(map(repr, numbers[:2]))
-        return f"{name} = np.array([{inner}, ...])  # {len(numbers)} points: copy to have them all"
-    return textwrap.fill(
-        f"{name} = np.array({numbers!r})", 96, subsequent_indent="    ", break_on_hyphens=False
-    )
+        return f"{name} = np.array([{numbers[0]!r}, ...])  # {len(numbers)} points"
+    return _wrap(f"{name} = np.array([", [repr(one) for one in numbers], "])")
+
+
+def _wrap(line: str, words: list[str], end: str) -> str:
+    """Return words with commas between them in lines of at most 96 characters."""
+    lines: list[str] = []
+    for k, word in enumerate(words):
+        part = word + (end if k + 1 == len(words) else ",")
+        space = "" if line.endswith(("[", "    ")) else " "
+        if len(line) + len(space) + len(part) > 96:
+            lines.append(line)
+            line, space = "    ", ""
+        line += space + part
+    return "\n".join([*lines, line])
