@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import socket
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -25,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import panel as pn
 from bokeh.core.serialization import Serializer
 from bokeh.document import Document
+from playwright.sync_api import Error, sync_playwright
 
 from benchmarks.common.environment import environment
 from mercer.studio.playground import LIGHT, Playground
@@ -32,7 +35,7 @@ from mercer.studio.playground.figure import PlaygroundFigure
 from mercer.studio.playground.settings import KERNELS, LOSSES
 from mercer.studio.playground.view import CLASS_C, CURVE_C, GAMMAS, playground_view
 
-N = 300
+N, STEPS = 300, 16
 RECORD = Path(__file__).resolve().parent / "results" / "playground.json"
 SETS = {"classes": "two moons", "three classes": "three clouds", "curve": "sine with noise"}
 WATCH = """() => {
@@ -113,60 +116,82 @@ def measure_server() -> dict[str, Any]:
     return found
 
 
-def measure_browser() -> dict[str, Any]:
-    """Return milliseconds from a slider's event to the painted picture in Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    sheets = {kind: Playground.from_set(name, N) for kind, name in SETS.items()}
-    pages = {f"/{k}": lambda sheet=s: playground_view(sheet) for k, s in enumerate(sheets.values())}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = pn.serve(
-        pages,
+def serve(port: int) -> None:
+    """Serve a page of every kind until the process is ended."""
+    sheets = [Playground.from_set(name, N) for name in SETS.values()]
+    pn.serve(
+        {f"/{k}": lambda sheet=sheet: playground_view(sheet) for k, sheet in enumerate(sheets)},
         port=port,
         address="127.0.0.1",
         show=False,
-        threaded=True,
         websocket_origin=f"127.0.0.1:{port}",
     )
+
+
+def measure_browser() -> dict[str, Any]:
+    """Return milliseconds from a slider's event to the painted picture in Chromium."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, __file__, "--serve", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         with sync_playwright() as play:
-            return measure_pages(play, port, dict(zip(pages, sheets, strict=True)))
+            browser = play.chromium.launch(
+                executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
+            )
+            found = {
+                kind: measure_page(browser, f"http://127.0.0.1:{port}/{k}", server.pid)
+                for k, kind in enumerate(SETS)
+            }
+            browser.close()
+            return found
     finally:
-        server.stop()
+        server.terminate()
 
 
-def measure_pages(play: Any, port: int, pages: dict[str, str]) -> dict[str, Any]:
-    """Return figures of every page of the server."""
-    found: dict[str, Any] = {}
-    browser = play.chromium.launch(
-        executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
-    )
-    for path, kind in pages.items():
-        page = browser.new_page(viewport={"width": 1200, "height": 900})
-        outside: list[str] = []
-        page.on(
-            "request",
-            lambda r, outside=outside: (
-                None
-                if r.url.startswith(("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:"))
-                else outside.append(r.url)
-            ),
-        )
-        page.goto(f"http://127.0.0.1:{port}{path}")
-        page.wait_for_selector(".noUi-handle")
-        page.wait_for_timeout(1500)
-        page.evaluate(WATCH)
-        found[kind] = {
-            "requests to elsewhere": len(outside),
-            "C": step_by_step(page, 0),
-            "gamma": step_by_step(page, 1),
-            "C dragged": drag(page, 0),
-        }
-        page.close()
-    browser.close()
+def measure_page(browser: Any, address: str, server: int) -> dict[str, Any]:
+    """Return figures of one page."""
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    here = (address[: address.rindex("/")], "ws://127.0.0.1", "data:", "blob:")
+    outside: list[str] = []
+    page.on("request", lambda r: None if r.url.startswith(here) else outside.append(r.url))
+    for _ in range(60):
+        try:
+            page.goto(address)
+            break
+        except Error:  # the server starts
+            time.sleep(0.5)
+    page.wait_for_selector(".noUi-handle")
+    page.wait_for_timeout(1500)
+    page.evaluate(WATCH)
+    step_by_step(page, 0)
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
+    before = busy(devtools), processor_ms(server)
+    steps = {"C": step_by_step(page, 0), "gamma": step_by_step(page, 1)}
+    after = busy(devtools), processor_ms(server)
+    found = {
+        "requests to elsewhere": len(outside),
+        **steps,
+        "processor ms a picture, page": round((after[0] - before[0]) / (2 * STEPS), 1),
+        "processor ms a picture, server": round((after[1] - before[1]) / (2 * STEPS), 1),
+        "C dragged": drag(page, 0),
+    }
+    page.close()
     return found
+
+
+def busy(devtools: Any) -> float:
+    """Return the processor time of the page's thread in ms."""
+    found = devtools.send("Performance.getMetrics")["metrics"]
+    return 1e3 * next(one["value"] for one in found if one["name"] == "TaskDuration")
+
+
+def processor_ms(process: int) -> float:
+    """Return the processor time of a process in ms."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return 1e3 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def step_by_step(page: Any, slider: int) -> dict[str, float]:
@@ -174,9 +199,9 @@ def step_by_step(page: Any, slider: int) -> dict[str, float]:
     handle = page.locator(".noUi-handle:visible").nth(slider)
     handle.focus()
     ms = []
-    for k in range(40):
+    for k in range(STEPS):
         page.evaluate("() => { window.moved = []; window.painted = []; }")
-        handle.press("ArrowRight" if k < 20 else "ArrowLeft")
+        handle.press("ArrowRight" if k < STEPS // 2 else "ArrowLeft")
         page.wait_for_function("() => window.painted.length > 0 && window.moved.length > 0")
         ms.append(page.evaluate("() => window.painted.at(-1) - window.moved[0]"))
     return {"median ms": round(statistics.median(ms), 1), "worst ms": round(max(ms), 1)}
@@ -212,8 +237,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--browser", action="store_true", help="measure in Chromium as well")
     parser.add_argument("--write", action="store_true", help=f"write {RECORD.name}")
+    parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    found: dict[str, Any] = {"environment": environment({"threads": 1}), "points": N, "server": measure_server()}
+    if chosen.serve:
+        serve(chosen.serve)
+        return
+    found: dict[str, Any] = {
+        "environment": environment({"threads": 1}),
+        "points": N,
+        "server": measure_server(),
+    }
     if chosen.browser:
         found["browser"] = measure_browser()
     text = json.dumps(found, indent=1)

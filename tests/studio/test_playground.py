@@ -159,10 +159,10 @@ def test_the_image_has_the_class_that_is_decided_for():
     for name in ("two moons", "three clouds"):
         picture = Playground.from_set(name, 60).fit()
         image = picture.image()
-        assert image.shape == (4 * 72, 4 * 96)
+        assert image.shape == (3 * 72, 3 * 96)
         machine = picture.recipe.make().fit(picture.points, picture.labels)
-        x = -3 + (np.arange(384) + 0.5) / 64
-        y = -2.25 + (np.arange(288) + 0.5) / 64
+        x = -3 + (np.arange(288) + 0.5) / 48
+        y = -2.25 + (np.arange(216) + 0.5) / 48
         middles = np.column_stack([a.ravel() for a in np.meshgrid(x, y)])
         decided = machine.predict(middles).reshape(image.shape)
         # Faint pixels lie within the error of interpolation of a boundary.

@@ -47,6 +47,11 @@ class NewestOnly(Generic[T]):
                 self._thread = threading.Thread(target=self._run, daemon=True)
                 self._thread.start()
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a newer request waits."""
+        return bool(self._waiting)
+
     def join(self) -> None:
         """Wait until nothing runs and nothing waits."""
         while (thread := self._thread) is not None:

@@ -26,7 +26,7 @@ CURVE_POINTS = 401
 """Inputs at which a curve is evaluated."""
 
 # Pixels of an image for every square of the grid, by linear interpolation.
-PIXELS = 4
+PIXELS = 3
 # Colours of a class, and the decision value that has the last of them.
 STEPS, FULL = 85, 2.0
 

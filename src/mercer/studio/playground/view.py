@@ -119,8 +119,8 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         self._make_channels()
         self._layout = self._make_layout()
         self._draw_points()
-        self.picture = self.playground.fit()
-        self._show(self.picture)
+        self._show(self.playground.fit())
+        self._show_script()
 
     def __panel__(self) -> Any:
         return self._layout
@@ -139,31 +139,31 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
             options={word: name for name, word in TASKS.items()}, value=s.task, **wide
         )
         name, n = _recognize(self.playground)
-        self._set = w.Select(name="Points", options=self._sets(s.task), value=name, **wide)
-        self._size = w.Select(name="How many", options=SIZES, value=n, **wide)
-        self._loss = w.Select(name="Loss", options=_named(LOSSES[s.task]), value=s.loss, **wide)
-        self._kernel = w.Select(name="Kernel", options=_named(KERNELS), value=s.kernel, **wide)
+        self._set = w.Select(label="Points", options=self._sets(s.task), value=name, **wide)
+        self._size = w.Select(label="How many", options=SIZES, value=n, **wide)
+        self._loss = w.Select(label="Loss", options=_named(LOSSES[s.task]), value=s.loss, **wide)
+        self._kernel = w.Select(label="Kernel", options=_named(KERNELS), value=s.kernel, **wide)
         self._C = w.DiscreteSlider(
-            name="C, weight of errors",
+            label="C, weight of errors",
             options=self._weights(s.task),
             value=_nearest(s.C, self._weights(s.task)),
             **wide,
         )
         self._gamma = w.DiscreteSlider(
-            name="gamma, inverse width", options=GAMMAS, value=_nearest(s.gamma, GAMMAS), **wide
+            label="gamma, inverse width", options=GAMMAS, value=_nearest(s.gamma, GAMMAS), **wide
         )
-        self._degree = w.IntSlider(name="Degree", start=2, end=4, value=s.degree, **wide)
+        self._degree = w.IntSlider(label="Degree", start=2, end=4, value=s.degree, **wide)
         self._epsilon = w.FloatSlider(
-            name="epsilon, half-width of the tube", start=0, end=1, step=0.01, value=s.epsilon,
+            label="epsilon, half-width of the tube", start=0, end=1, step=0.01, value=s.epsilon,
             **wide,
         )  # fmt: skip
         self._delta = w.FloatSlider(
-            name="delta of Huber's loss", start=0.01, end=1, step=0.01, value=s.delta, **wide
+            label="delta of Huber's loss", start=0.01, end=1, step=0.01, value=s.delta, **wide
         )
         self._pen = w.RadioButtonGroup(options=self._pens(s.task), value="0", margin=(4, 8))
-        self._undo = w.Button(name="Undo", width=70, margin=(4, 4))
-        self._clear = w.Button(name="Clear", width=70, margin=(4, 4))
-        self._copy = w.Button(name="Copy the script", **wide)
+        self._undo = w.Button(label="Undo", width=70, margin=(4, 4))
+        self._clear = w.Button(label="Clear", width=70, margin=(4, 4))
+        self._copy = w.Button(label="Copy the script", **wide)
         self._words = pn.pane.HTML(sizing_mode="stretch_width", margin=(0, 8))
         self._legend = pn.pane.HTML(sizing_mode="stretch_width", margin=(0, 8))
         self._script = pn.pane.HTML(sizing_mode="stretch_width", margin=(0, 8))
@@ -178,15 +178,17 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         sliders = [self._C, self._gamma, self._degree, self._epsilon, self._delta]
         for widget in [self._loss, self._kernel, *sliders]:
             widget.param.watch(self._on_setting, "value")
+        for widget in [self._C._slider, self._gamma._slider, *sliders[2:]]:
+            _at_once(widget)
 
     def _make_channels(self) -> None:
         """Make the widgets, not seen, through which the browser speaks, here and in notebooks."""
         number = next(_numbers)
         f, self._frames = self._figure, ColumnDataSource({"n": [0]})
         self._text = ColumnDataSource({"text": [""]})
-        self._edits = pn.widgets.TextInput(name=f"playground-points-{number}", visible=False)
-        self._seen = pn.widgets.TextInput(name=f"playground-painted-{number}", visible=False)
-        args = {"points": f.points, "channel": self._edits.name}
+        self._edits = pn.widgets.TextInput(label=f"playground-points-{number}", visible=False)
+        self._seen = pn.widgets.TextInput(label=f"playground-painted-{number}", visible=False)
+        args = {"points": f.points, "channel": self._edits.label}
         dropped = CustomJS(args={**args, "moving": False}, code=SEND_POINTS)
         moving = CustomJS(args={**args, "moving": True}, code=SEND_POINTS)
         f.points.js_on_change("data", dropped)
@@ -194,12 +196,14 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         erased = CustomJS(args={**args, "tool": f.tool}, code=SEND_ERASED)
         f.points.selected.js_on_change("indices", erased)
         painted = CustomJS(
-            args={"frame": self._frames, "channel": self._seen.name}, code=SEND_PAINTED
+            args={"frame": self._frames, "channel": self._seen.label}, code=SEND_PAINTED
         )
         self._frames.js_on_change("data", painted)
         # A source that no glyph draws is sent to the browser as part of the figure all the same.
         f.figure.js_on_event("reset", painted)
         self._copy.js_on_click(args={"script": self._text, "button": self._copy}, code=COPY)
+        _at_once(self._edits)
+        _at_once(self._seen)
         self._edits.param.watch(self._on_points, "value")
         self._seen.param.watch(self._on_painted, "value")
 
@@ -328,6 +332,10 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         points = np.column_stack([said["x"], said["y"]]).astype(float)
         if len(points) > MAX_POINTS:
             self._draw_points()
+            words = (
+                f"There are {MAX_POINTS:,} points, as many as are refitted while a slider moves."
+            )
+            self._words.object = f"<p style='{TEXT}'><strong>{words}</strong></p>"
             return
         playground = self.playground.draw(points, labels)
         if playground is self.playground:
@@ -369,22 +377,33 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
             )
         self._painted.clear()
         document = self._document
-        if document is not None and document.session_context is not None:
-            document.add_next_tick_callback(lambda: self._show(picture))
-            self._painted.wait(PAINT_SECONDS)
-        else:
+        if document is None or document.session_context is None:
             self._show(picture)
+            self._show_script()
+            return
+        document.add_next_tick_callback(lambda: self._show(picture))
+        self._painted.wait(PAINT_SECONDS)
+        if not self._worker.waiting:
+            document.add_next_tick_callback(self._show_script)
 
     def _show(self, picture: Picture) -> None:
+        """Send the picture and the words."""
         self.picture = picture
-        self._figure.show(picture)
+        # One message for all sources, so that the browser paints once.
+        with pn.io.unlocked():
+            self._figure.show(picture)
+            self._frame += 1
+            self._frames.data = {"n": [self._frame]}
         self._words.object = _words(picture)
         self._legend.object = _legend(picture, self._figure.theme)
+        self._push()
+
+    def _show_script(self) -> None:
+        """Send the script of the last picture."""
+        picture = self.picture
         self._script.object = f"<pre style='{PRE}'>{escape(picture.short_script)}</pre>"
         self._text.data = {"text": [picture.script]}
         self._copy.disabled = not picture.script
-        self._frame += 1
-        self._frames.data = {"n": [self._frame]}
         self._push()
 
     def _on_painted(self, *_: Any) -> None:
@@ -395,7 +414,7 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         pn.io.push_notebook(self._pane)
 
 
-PRE = "overflow-x: auto; font-size: 12px; line-height: 1.45; margin: 0; padding-bottom: 8px;"
+PRE = "white-space: pre-wrap; font-size: 12px; line-height: 1.45; margin: 0 0 8px;"
 TEXT = "font-size: 14px; line-height: 1.45; margin: 6px 0;"
 
 
@@ -411,23 +430,28 @@ def _words(picture: Picture) -> str:
 
 def _legend(picture: Picture, theme: Theme) -> str:
     """Return what lines and marks mean."""
-    entries: list[tuple[str, str, str]] = []
+    line = "width: 22px; border-top: 2.5px {} {};"
+    ring = "width: 9px; height: 9px; border-radius: 50%; border: 1.6px solid {};"
+    entries: list[tuple[str, str]] = []
     if picture.settings.task == "curve":
-        entries.append((theme.classes[0], "━", "fitted curve"))
+        entries.append((line.format("solid", theme.classes[0]), "fitted curve"))
         if picture.half_width:
             band = "tube" if picture.settings.loss == "epsilon_insensitive" else "squared part"
-            entries.append((theme.classes[0], "╍", band))
+            entries.append((line.format("dashed", theme.classes[0]), band))
     else:
-        entries += [(theme.ink, "━", "decision boundary"), (theme.soft, "╍", "decision value ±1")]
+        value = "decision value ±1" if len(picture.classes) == 2 else "decision value 1 of a class"
+        entries.append((line.format("solid", theme.ink), "decision boundary"))
+        entries.append((line.format("dashed", theme.soft), value))
     if len(picture.support) < len(picture.points):
-        entries.append((theme.ink, "◯", "support vector"))
+        entries.append((ring.format(theme.ink), "support vector"))
     items = "".join(
-        f"<span style='white-space: nowrap'><b style='color: {colour}'>{mark}</b> {word}</span>"
-        for colour, mark, word in entries
+        "<span style='display: inline-flex; align-items: center; gap: 6px'>"
+        f"<i style='{mark}'></i>{word}</span>"
+        for mark, word in entries
     )
     return (
         "<div style='display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 13px; "
-        f"padding-left: 40px'>{items}</div>"
+        f"padding-left: 44px'>{items}</div>"
     )
 
 
@@ -440,6 +464,11 @@ def _recognize(playground: Playground) -> tuple[str, int]:
         ):
             return name, n if n in SIZES else SIZES[1]
     return "", SIZES[1]
+
+
+def _at_once(widget: Any) -> None:
+    """Hear of changes without the 50 ms for which Panel's server collects them by default."""
+    widget._debounce = 0
 
 
 def _named(words: dict[str, str]) -> dict[str, str]:
