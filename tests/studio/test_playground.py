@@ -1,5 +1,7 @@
 """The playground without a browser: pictures, points and words beside the bare estimators."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,7 @@ from mercer.studio.playground import DARK, LIGHT, POINT_SETS, Picture, Playgroun
 from mercer.studio.playground.model import MAX_POINTS, UNDO_STEPS
 from mercer.studio.playground.point_sets import WINDOW
 from mercer.studio.playground.settings import KERNELS, LOSSES
+from mercer.studio.playground.words import certificate
 
 # Written out again, so that the playground's own table of estimators is not its own witness.
 TWO_CLASSES = {
@@ -302,6 +305,27 @@ def test_words_follow_the_settings():
     assert "islands" in moons.change(gamma=50.0).fit().explanation
     assert "straight line" in moons.change(kernel="linear").fit().explanation
     assert small.certificate.startswith("Certified")
+
+
+def test_rings_are_left_out_where_the_loss_gives_every_point_influence():
+    moons = Playground.from_set("two moons", 20)
+    sparse, dense = moons.fit(), moons.change(loss="logistic").fit()
+    assert np.array_equal(sparse.ringed, sparse.support)
+    assert len(dense.support) == 20
+    assert not len(dense.ringed)
+    two = Playground().add(-1, 0, 0).add(1, 0, 1).fit()
+    assert two.ringed.tolist() == [0, 1]
+
+
+def test_the_certificate_never_says_less_than_the_gap():
+    for gap in (0.9, 1e-3, 1e-7, 3e-10):
+        solution = SVC().fit([[0.0], [1.0]], [0, 1]).solution_
+        said = certificate(
+            replace(solution, objective=1.0, dual=1.0 - gap, gap=gap, resolution=1.0)
+        )
+        percent = float(said.split("within ")[1].split(" %")[0])
+        # Two digits are rounded to the nearest.
+        assert percent >= 100 * gap * 0.949
 
 
 def test_the_width_is_where_the_kernel_has_fallen_to_the_same_value():

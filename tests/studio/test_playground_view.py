@@ -98,11 +98,11 @@ def test_another_task_has_its_own_points_losses_and_weights(view):
     assert CURVE_C[-1] == view.playground.settings.C
     assert set(points_of(view)["label"]) == {"y"}
     assert view.picture.values.shape == (401,)
-    assert view._figure.tool.empty_value == "y"
+    assert view._figure.tool.default_overrides == {"label": "y"}
     view._task.value = "classes"
     view._worker.join()
     assert view.picture.values.shape == (73, 97)
-    assert view._figure.tool.empty_value == "0"
+    assert view._figure.tool.default_overrides == {"label": "0"}
 
 
 def test_taps_drags_and_undo(view):
@@ -152,7 +152,7 @@ def test_the_eraser_removes_what_is_tapped(view):
     assert np.array_equal(view.playground.points, kept)
     view._pen.value = "2"
     assert view._figure.tool.add
-    assert view._figure.tool.empty_value == "2"
+    assert view._figure.tool.default_overrides == {"label": "2"}
 
 
 def test_too_many_points_are_not_taken(view):
@@ -161,6 +161,14 @@ def test_too_many_points_are_not_taken(view):
     assert view.playground.n_points == 30
     assert len(points_of(view)["x"]) == 30
     assert "1,000" in view._words.object
+
+
+def test_settings_between_the_steps_of_a_slider_are_kept():
+    view = playground_view(Playground.from_set("two moons", 45, C=3.05, gamma=0.777))
+    assert (view._C.value, view._gamma.value, view._size.value) == (3.05, 0.777, 45)
+    view._loss.value = "squared"
+    view._worker.join()
+    assert view.picture.recipe.call() == 'LSSVC(C=3.05, kernel="rbf", gamma=0.777)'
 
 
 def test_sets_are_drawn_and_recognized(view):

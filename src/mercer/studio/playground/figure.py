@@ -21,7 +21,10 @@ from mercer.studio.playground.picture import Picture
 from mercer.studio.playground.point_sets import WINDOW
 from mercer.studio.playground.theme import Theme
 
-__all__ = ["PlaygroundFigure"]
+__all__ = ["ASPECT", "PlaygroundFigure"]
+
+ASPECT = 1.3
+"""Width of the figure over its height: a little less than that of the window, for the axes."""
 
 # Labels as the browser knows them; the last one is a point of a curve.
 FACTORS = ("0", "1", "2", "y")
@@ -51,8 +54,8 @@ class PlaygroundFigure:
         self.figure = figure(
             x_range=Range1d(left, right),
             y_range=Range1d(low, high),
-            aspect_ratio=1.3,
-            sizing_mode="stretch_width",
+            aspect_ratio=ASPECT,
+            sizing_mode="scale_width",
             toolbar_location=None,
             tools="",
             background_fill_color=None,
@@ -100,7 +103,7 @@ class PlaygroundFigure:
         self._rings = f.scatter(
             "x", "y", source=self.rings, marker="circle", size=14, fill_color=None, line_width=1.6
         )
-        self.tool = PointDrawTool(renderers=[self._points], empty_value="0")
+        self.tool = PointDrawTool(renderers=[self._points])
         f.add_tools(self.tool)
         f.toolbar.active_drag = f.toolbar.active_tap = self.tool
         f.xgrid.visible = f.ygrid.visible = False
@@ -152,10 +155,8 @@ class PlaygroundFigure:
         self._curve.visible = fitted and curve
         for renderer in (self._band, *self._edges):
             renderer.visible = fitted and curve and picture.half_width > 0
-        x, y = picture.points[picture.support].T
-        # A ring around every point tells nothing.
-        every = len(x) == len(picture.points)
-        self.rings.data = {"x": [], "y": []} if every else {"x": x, "y": y}
+        x, y = picture.points[picture.ringed].T
+        self.rings.data = {"x": x, "y": y}
         if not fitted:
             return
         if curve:

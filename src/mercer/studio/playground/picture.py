@@ -85,6 +85,12 @@ class Picture:
         s = self.settings
         return {"epsilon_insensitive": s.epsilon, "huber": s.delta}.get(s.loss, 0.0)
 
+    @property
+    def ringed(self) -> NDArray[np.intp]:
+        """Support vectors that are marked: none where the loss makes one of every point."""
+        every = len(self.support) == len(self.points)
+        return self.support[:0] if every and not self.settings.is_sparse else self.support
+
     @cached_property
     def script(self) -> str:
         """The lines that repeat the fit, to the last bit."""

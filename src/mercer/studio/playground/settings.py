@@ -160,6 +160,11 @@ class Settings:
         return self.kernel not in {"linear", "poly"}
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether points that are fitted well cost nothing and have no influence."""
+        return self.loss in {"hinge", "squared_hinge", "epsilon_insensitive"}
+
+    @property
     def width(self) -> float:
         r"""Distance at which the Gaussian kernel has fallen to 0.61, :math:`1/\sqrt{2\gamma}`.
 

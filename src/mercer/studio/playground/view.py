@@ -12,7 +12,7 @@ import numpy as np
 import panel as pn
 from bokeh.models import ColumnDataSource, CustomJS
 
-from mercer.studio.playground.figure import PlaygroundFigure
+from mercer.studio.playground.figure import ASPECT, PlaygroundFigure
 from mercer.studio.playground.model import MAX_POINTS, Drawing, Playground
 from mercer.studio.playground.newest import NewestOnly
 from mercer.studio.playground.picture import Picture
@@ -118,6 +118,7 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         self._make_widgets()
         self._make_channels()
         self._layout = self._make_layout()
+        self._on_pen()
         self._draw_points()
         self._show(self.playground.fit())
         self._show_script()
@@ -140,17 +141,17 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         )
         name, n = _recognize(self.playground)
         self._set = w.Select(label="Points", options=self._sets(s.task), value=name, **wide)
-        self._size = w.Select(label="How many", options=SIZES, value=n, **wide)
+        self._size = w.Select(label="How many", options=sorted({*SIZES, n}), value=n, **wide)
         self._loss = w.Select(label="Loss", options=_named(LOSSES[s.task]), value=s.loss, **wide)
         self._kernel = w.Select(label="Kernel", options=_named(KERNELS), value=s.kernel, **wide)
         self._C = w.DiscreteSlider(
             label="C, weight of errors",
-            options=self._weights(s.task),
-            value=_nearest(s.C, self._weights(s.task)),
+            options=sorted({*self._weights(s.task), s.C}),
+            value=s.C,
             **wide,
         )
         self._gamma = w.DiscreteSlider(
-            label="gamma, inverse width", options=GAMMAS, value=_nearest(s.gamma, GAMMAS), **wide
+            label="gamma, inverse width", options=sorted({*GAMMAS, s.gamma}), value=s.gamma, **wide
         )
         self._degree = w.IntSlider(label="Degree", start=2, end=4, value=s.degree, **wide)
         self._epsilon = w.FloatSlider(
@@ -208,9 +209,12 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         self._seen.param.watch(self._on_painted, "value")
 
     def _make_layout(self) -> Any:
-        self._pane = pn.pane.Bokeh(self._figure.figure, sizing_mode="stretch_width", margin=0)
+        self._pane = pn.pane.Bokeh(
+            self._figure.figure, sizing_mode="scale_width", aspect_ratio=ASPECT, margin=0
+        )
         row: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
-        drawing = pn.FlexBox(self._pen, self._undo, self._clear, **row)
+        steps_back = pn.Row(self._undo, self._clear, margin=0)
+        drawing = pn.FlexBox(self._pen, steps_back, **row)
         left = pn.Column(
             drawing,
             self._pane,
@@ -305,7 +309,7 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         pen, tool = self._pen.value, self._figure.tool
         curve = self.playground.settings.task == "curve"
         tool.add = pen != "erase"
-        tool.empty_value = "y" if curve else pen
+        tool.default_overrides = {"label": "y" if curve else pen}
 
     def _on_undo(self, *_: Any) -> None:
         self._replace(self.playground.undo())
@@ -430,6 +434,8 @@ def _words(picture: Picture) -> str:
 
 def _legend(picture: Picture, theme: Theme) -> str:
     """Return what lines and marks mean."""
+    if picture.message:
+        return ""
     line = "width: 22px; border-top: 2.5px {} {};"
     ring = "width: 9px; height: 9px; border-radius: 50%; border: 1.6px solid {};"
     entries: list[tuple[str, str]] = []
@@ -442,7 +448,7 @@ def _legend(picture: Picture, theme: Theme) -> str:
         value = "decision value ±1" if len(picture.classes) == 2 else "decision value 1 of a class"
         entries.append((line.format("solid", theme.ink), "decision boundary"))
         entries.append((line.format("dashed", theme.soft), value))
-    if len(picture.support) < len(picture.points):
+    if len(picture.ringed):
         entries.append((ring.format(theme.ink), "support vector"))
     items = "".join(
         "<span style='display: inline-flex; align-items: center; gap: 6px'>"
@@ -462,7 +468,7 @@ def _recognize(playground: Playground) -> tuple[str, int]:
         if one.task == playground.settings.task and playground.drawing.same(
             Drawing(*one.points(n))
         ):
-            return name, n if n in SIZES else SIZES[1]
+            return name, n
     return "", SIZES[1]
 
 

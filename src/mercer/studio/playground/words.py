@@ -62,10 +62,8 @@ def certificate(solution: Solution) -> str:
         return f"Not converged ({solution.status.value}): {solution.summary()[0]}."
     if solution.relative_gap < 1e-12:
         return "Certified: the objective is the exact optimum up to rounding."
-    return (
-        f"Certified: the objective is within {100 * solution.relative_gap:.2g} % of the exact "
-        "optimum."
-    )
+    percent = max(100.0 * solution.relative_gap, 0.0001)
+    return f"Certified: the objective is within {percent:.2g} % of the exact optimum."
 
 
 def explanation(settings: Settings, n_classes: int, support: float, error: float) -> str:
