@@ -21,11 +21,12 @@ from mercer.studio.playground import Playground
 from mercer.studio.playground.view import playground_view
 
 TARGET = Path(__file__).resolve().parent / "_static" / "playground.webp"
-WIDTH, HEIGHT = 1040, 690
+# Of the page, and of the moving picture, in pixels.
+WIDTH, HEIGHT, WIDTH_SHOWN = 1040, 712, 690
 # Milliseconds a frame, and of the last one before it begins again.
-FRAME, PAUSE = 90, 900
-# Sliders from the top, and how many steps each one is moved, one frame for every second step.
-MOVES = ((0, 50), (0, -80), (0, 30), (1, 30), (1, -46), (1, 16))
+FRAME, PAUSE = 130, 900
+# Sliders from the top, and how many steps each one is moved, some of them for a frame.
+MOVES, STEPS = ((0, 40), (0, -72), (0, 32), (1, 24), (1, -40), (1, 16)), 4
 
 
 def painted(page: Page, before: str) -> str:
@@ -40,34 +41,33 @@ def record(page: Page) -> list[bytes]:
         """() => { window.seen = [...Bokeh.documents[0].all_models].find(
              (m) => m.title?.startsWith?.("playground-painted")); }"""
     )
-    number, frames = "", [page.screenshot()]
+    number, frames = str(page.evaluate("() => window.seen.value")), [page.screenshot()]
     for slider, steps in MOVES:
         handle = page.locator(".noUi-handle:visible").nth(slider)
         key = "ArrowRight" if steps > 0 else "ArrowLeft"
-        for _ in range(abs(steps) // 2):
-            number = str(page.evaluate("() => window.seen.value"))
-            handle.press(key)
-            number = painted(page, number)
-            handle.press(key)
-            painted(page, number)
-            # The words come with the next frame of the browser.
-            page.wait_for_timeout(60)
+        for _ in range(abs(steps) // STEPS):
+            for _ in range(STEPS):
+                handle.press(key)
+                number = painted(page, number)
+            # Words and script come after the picture.
+            page.wait_for_timeout(250)
             frames.append(page.screenshot())
     return frames
 
 
 def save(frames: list[bytes], target: Path) -> None:
     """Write an animated picture that begins again after a pause."""
-    images = [Image.open(io.BytesIO(frame)).convert("RGB") for frame in frames]
+    size = WIDTH_SHOWN, HEIGHT * WIDTH_SHOWN // WIDTH
+    opened = (Image.open(io.BytesIO(frame)).convert("RGB") for frame in frames)
+    images = [image.resize(size, Image.Resampling.LANCZOS) for image in opened]
     images[0].save(
         target,
         save_all=True,
         append_images=images[1:],
         duration=[FRAME] * (len(images) - 1) + [PAUSE],
         loop=0,
-        quality=55,
-        method=6,
-        minimize_size=True,
+        quality=30,
+        method=4,
     )
 
 
