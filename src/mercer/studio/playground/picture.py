@@ -138,8 +138,9 @@ class Picture:
         else:
             layers = rows @ np.moveaxis(self.values, -1, 0) @ columns.T
             codes = np.asarray(self.classes)[layers.argmax(axis=0)]
-            lower, upper = np.partition(layers, -2, axis=0)[-2:]
-            lead = upper - lower
+            # The largest less the second of three: their sum less the other two is the second.
+            upper, lower = layers.max(axis=0), layers.min(axis=0)
+            lead = np.maximum(2.0 * upper + lower - layers.sum(axis=0), 0.0)
         steps = np.minimum(lead * ((STEPS - 1) / FULL), STEPS - 1)
         return (codes * STEPS + steps).astype(np.uint8)
 
