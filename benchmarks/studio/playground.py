@@ -36,7 +36,7 @@ from mercer.studio.playground.settings import KERNELS, LOSSES
 from mercer.studio.playground.view import CLASS_C, CURVE_C, GAMMAS, playground_view
 
 N, STEPS = 300, 16
-RECORD = Path(__file__).resolve().parent / "results" / "playground.json"
+RECORD = Path(__file__).resolve().with_suffix(".json")
 SETS = {"classes": "two moons", "three classes": "three clouds", "curve": "sine with noise"}
 WATCH = """() => {
   const models = [...Bokeh.documents[0].all_models];
@@ -252,7 +252,6 @@ def main() -> None:
     text = json.dumps(found, indent=1)
     print(text)
     if chosen.write:
-        RECORD.parent.mkdir(exist_ok=True)
         RECORD.write_text(text + "\n")
 
 
