@@ -62,14 +62,16 @@ HOMES = {
     "skl2onnx": {"io"},
     "onnxruntime": set(),
     "click": {"cli"},
+    "panel": {"studio"},
+    "bokeh": {"studio"},
+    "param": {"studio"},
+    "contourpy": {"studio"},
     "rich": {"cli"},
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "ray": {"distributed"},
     "cvxpy": set(),
     "clarabel": {"programs"},
-    "panel": {"studio"},
-    "bokeh": {"studio"},
     "tornado": {"studio"},
 }
 

@@ -153,6 +153,10 @@ select[multiple] { min-height: 7rem; }
 .bk-input-group label:has(input) { font-size: 14px; color: var(--ink); line-height: 1.35; margin: .18rem 0; display: flex; gap: .4rem; align-items: baseline; white-space: normal; }
 .bk-input-group > div { max-width: 100%; }
 .bk-description { display: none; }
+.noUi-target { background: var(--tint); border-color: var(--line); box-shadow: none; }
+.noUi-connect { background: var(--blue) !important; }
+.noUi-handle { background: var(--paper); border-color: var(--line); box-shadow: none; }
+.bk-slider-title, .bk-slider-value { color: var(--soft); font: 500 13px var(--font); }
 a { color: var(--blue); }
 """
 """Of buttons and fields."""

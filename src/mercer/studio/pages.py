@@ -23,7 +23,7 @@ from mercer.reporting.words import percent
 from mercer.studio.advice import advised
 from mercer.studio.drawing import VIEWS, available
 from mercer.studio.files import ENDINGS, MAX_UPLOAD, listed
-from mercer.studio.look import NATURAL, WIDGET
+from mercer.studio.look import CONTENT, NATURAL, WIDGET
 from mercer.studio.parts import (
     Deck,
     StagePane,
@@ -39,10 +39,12 @@ from mercer.studio.parts import (
     stack,
     whole,
 )
+from mercer.studio.playground import DARK, LIGHT
+from mercer.studio.playground.view import playground_view
 from mercer.studio.session import STEPS, Session
 from mercer.studio.stages import State
 
-__all__ = ["PAGES", "Desk", "Step"]
+__all__ = ["PAGES", "SCHEME", "Desk", "Step"]
 
 EXAMPLES = {
     "Concrete: strength of mixtures": "concrete",
@@ -52,6 +54,9 @@ EXAMPLES = {
     "Haberman: survival after surgery": "haberman",
 }
 """Tables that come with the library, by what they are about."""
+
+SCHEME = "mercer-scheme"
+"""Title of the field through which the browser tells whether it is light or dark."""
 
 # Parameters that have a field of their own, in this order.
 COMMON = (
@@ -875,5 +880,40 @@ class Take(Step):
             self.script.object = shown
 
 
-PAGES: tuple[type[Step], ...] = (Data, Question, Machine, Fit, Understand, Compare, Take)
+class Playground(Step):
+    """Points drawn by hand, refitted while a slider moves."""
+
+    title = "Playground"
+    said = "Draw points and move the sliders: the machine is fitted again, exactly, as they move."
+
+    def build(self) -> Any:
+        """Return the parts of the step."""
+        # The browser tells which colours its owner prefers; the page has the function that does.
+        self.scheme = pn.widgets.TextInput(label=SCHEME, visible=False)
+        self.scheme.param.watch(lambda event: self._coloured(), "value")
+        self.drawing: Any = None
+        self.place = whole(self.scheme)
+        return self.place
+
+    def _coloured(self) -> None:
+        if self.drawing is not None:
+            self.drawing.use(DARK if self.scheme.value == "dark" else LIGHT)
+
+    def refresh(self) -> None:
+        """Begin when it is first seen."""
+        if self.drawing is not None:
+            return
+        self.drawing = playground_view(theme=DARK if self.scheme.value == "dark" else LIGHT)
+        view = self.drawing.__panel__()
+        for one in view.select(pn.widgets.Widget):
+            one.stylesheets = [*one.stylesheets, WIDGET]
+        for one in view.select(pn.pane.HTML):
+            one.stylesheets = [CONTENT, *one.stylesheets]
+        self.place.append(self.drawing)
+
+
+PAGES: tuple[type[Step], ...] = (
+    *(Data, Question, Machine, Fit, Understand, Compare, Take),
+    Playground,
+)
 """The steps, in their order."""

@@ -18,6 +18,7 @@ from tornado.web import RequestHandler
 from mercer.cli.memory import Memory
 from mercer.studio.files import MAX_UPLOAD
 from mercer.studio.look import PAGE
+from mercer.studio.pages import SCHEME
 from mercer.studio.screen import Screen
 from mercer.studio.session import Session
 
@@ -41,7 +42,21 @@ TEMPLATE = (
     + PAGE
     + """</style>
 {% endblock %}
-{% block contents %}{{ embed(roots.studio) }}{% endblock %}
+{% block contents %}{{ embed(roots.studio) }}
+<script>
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const tell = () => {
+  for (const one of (window.Bokeh || {documents: []}).documents)
+    for (const model of one.all_models)
+      if (model.title === """
+    + f'"{SCHEME}"'
+    + """) { model.value = dark.matches ? "dark" : "light"; return; }
+  setTimeout(tell, 200);
+};
+tell();
+dark.addEventListener("change", tell);
+</script>
+{% endblock %}
 """
 )
 
