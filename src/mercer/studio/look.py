@@ -55,9 +55,9 @@ STAGES = """
 STAGE = """
 :host { margin: 0 !important; width: 100%; }
 .bk-btn.bk-btn-default { width: 100%; text-align: left; padding: .5rem .7rem; border-radius: .5rem; cursor: pointer;
-  border: 1px solid transparent; background: transparent !important; color: var(--ink); font: 500 15px var(--font);
+  border: 1px solid transparent; background: transparent !important; color: var(--ink) !important; font: 500 15px var(--font);
   white-space: nowrap; box-shadow: none; }
-.bk-btn.bk-btn-default:hover { background: color-mix(in srgb, var(--blue) 12%, transparent); color: var(--ink); }
+.bk-btn.bk-btn-default:hover { background: color-mix(in srgb, var(--blue) 12%, transparent) !important; }
 .bk-btn:focus-visible { outline: 2px solid var(--blue); outline-offset: 1px; }
 :host(.here) .bk-btn.bk-btn-default { background: var(--paper) !important; border-color: var(--line); font-weight: 650; }
 @media (max-width: 52rem) { :host { width: auto; flex: 0 0 auto; } }
@@ -141,10 +141,11 @@ select[multiple] { min-height: 7rem; }
 .bk-input:focus, select:focus { outline: 2px solid var(--blue); outline-offset: 1px; box-shadow: none; }
 .bk-btn { border: 1px solid var(--line); border-radius: .45rem; font: 500 14px var(--font);
   padding: .45rem .9rem; box-shadow: none; cursor: pointer; }
-.bk-btn.bk-btn-default { background: var(--tint); color: var(--ink); }
-.bk-btn.bk-btn-default:hover { background: color-mix(in srgb, var(--blue) 14%, var(--paper)); color: var(--ink); }
+.bk-btn.bk-btn-default { background: var(--tint) !important; color: var(--ink) !important; }
+.bk-btn.bk-btn-default:hover { background: color-mix(in srgb, var(--blue) 14%, var(--paper)) !important; }
 .bk-btn:disabled { opacity: .5; }
-.bk-btn.bk-btn-primary { background: var(--blue); color: var(--paper); border-color: var(--blue); }
+.bk-btn.bk-btn-primary { background: var(--blue) !important; color: var(--paper) !important; border-color: var(--blue); }
+.bk-btn.bk-btn-primary a { color: var(--paper) !important; }
 .bk-btn.bk-btn-primary:hover { background: var(--press); color: var(--paper); }
 .bk-btn.bk-btn-default.bk-active { background: var(--blue); color: var(--paper); }
 .bk-btn-group { flex-wrap: wrap; gap: .3rem; }

@@ -239,7 +239,7 @@ class Data(Step):
 
     def wants(self) -> list[str]:
         """Return the stages that are computed while the step is shown."""
-        return ["table"]
+        return [] if self.session.stages.settings("data")["source"] is None else ["table"]
 
     def refresh(self) -> None:
         """Show what stages gave since the last time."""
