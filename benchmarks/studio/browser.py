@@ -108,6 +108,12 @@ def look(page, view):
     """Open a view of the model, and wait until it is drawn."""
     go(page, "Understand")
     page.get_by_role("button", name=view, exact=True).click()
+    drawn(page)
+
+
+def drawn(page):
+    """Wait until no pane that is seen says that it is being drawn."""
+    page.wait_for_timeout(350)  # two looks of the screen at its stages
     page.wait_for_function(
         """() => {
             const all = (root) => [...root.querySelectorAll('*')].flatMap(
@@ -116,7 +122,6 @@ def look(page, view):
                 && /^drawing/.test(e.textContent) && e.getClientRects().length);
         }"""
     )
-    page.wait_for_timeout(300)
 
 
 def download(page, name, folder):

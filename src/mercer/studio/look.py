@@ -4,6 +4,7 @@ from mercer.reporting.look import CSS as REPORT
 
 __all__ = [
     "CONTENT",
+    "FIELDS",
     "FRAME",
     "HALVES",
     "LINE",
@@ -96,6 +97,12 @@ HALVES = """
 :host { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr));
   gap: 1.4rem; width: 100%; }
 """
+
+FIELDS = """
+:host { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(12rem, 100%), 1fr));
+  gap: .6rem 1.1rem; width: 100%; }
+"""
+"""Of the settings of a machine."""
 
 # Rules of the report that are about the page as a whole do not hold inside of a part of it.
 _RULES = REPORT.split("* { box-sizing", 1)[1]

@@ -31,6 +31,7 @@ from mercer.studio.parts import (
     button,
     chooser,
     field,
+    form,
     halves,
     html,
     line,
@@ -391,7 +392,7 @@ class Machine(Step):
             "Search hyperparameters for", list(SEARCHES), change, value="5 seconds"
         )
         self.fields: dict[str, Any] = {}
-        self.form = stack()
+        self.form = form()
         self.why = html()
         self._task: str | None = None
         self._made: str | None = None
@@ -523,8 +524,7 @@ class Machine(Step):
                 one = field(key, change, str(default), str(start) if start != "" else "")
             self.fields[key] = one
             parts.append(one)
-        pairs = [halves(*parts[k : k + 2]) for k in range(0, len(parts), 2)]
-        self.form[:] = pairs
+        self.form[:] = parts
 
 
 def _machines(task: str) -> list[str]:
@@ -740,10 +740,10 @@ class Compare(Step):
         runs = self.session.runs
         names = [f"run {run.number}: {run.name}" for run in runs]
         if ["", *names] != self.left.options:
+            # The last two stand beside each other as soon as there are two.
             for one, last in ((self.left, -2), (self.right, -1)):
-                kept = one.value if one.value in names else ""
                 one.options = ["", *names]
-                one.value = kept or (names[last] if len(names) >= -last else "")
+                one.value = names[last] if len(names) >= -last else ""
         text = _runs(runs)
         if text != self.table.object:
             self.table.object = text

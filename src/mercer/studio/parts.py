@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import panel as pn
 
-from mercer.studio.look import CONTENT, HALVES, LINE, NATURAL, PANE, STACK, WHOLE, WIDGET
+from mercer.studio.look import CONTENT, FIELDS, HALVES, LINE, NATURAL, PANE, STACK, WHOLE, WIDGET
 from mercer.studio.session import Session
 from mercer.studio.stages import State
 from mercer.studio.working import Job
@@ -21,6 +21,7 @@ __all__ = [
     "button",
     "chooser",
     "field",
+    "form",
     "halves",
     "html",
     "line",
@@ -48,6 +49,11 @@ def line(*parts: Any) -> Any:
 def beside(settings: Any, shown: Any) -> Any:
     """Return settings with what they give beside them, or below on a phone."""
     return _box(PANE, settings, shown)
+
+
+def form(*parts: Any) -> Any:
+    """Return fields in as many columns as there is room for."""
+    return _box(FIELDS, *parts)
 
 
 def halves(*parts: Any) -> Any:
