@@ -42,7 +42,7 @@ html_css_files = ["site.css"]
 html_search_scorer = str(HERE / "scorer.js")
 html_sidebars = {name: [] for name in ("choose", "install", "cite")}  # they have no pages below
 html_theme_options = {
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
     "navbar_end": ["version-switcher", "theme-switcher"],
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
