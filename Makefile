@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 EXTRAS ?= dev,docs,plot,cluster,io,onnx,cli,bench
 JOBS ?= 2
+# Where versions of the site stand side by side.
+SITE ?= dist/site
 # Releases to install instead of the newest, as '"scikit-learn==1.6.*"'.
 PIN ?=
 BIN := $(VENV)/bin
@@ -17,7 +19,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: test-versions test-sklearn test-python structure test-all nightly test-night fuzz-short wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
+.PHONY: site-version front notebooks test-versions test-sklearn test-python structure test-all nightly test-night fuzz-short wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short bench-kernels bench-max-time bench-promptness \
@@ -124,6 +126,16 @@ docs: $(READY)  ## the site in docs/_build/html, examples executed, warnings as 
 
 site-check: $(READY)  ## the built site in Chromium: no request to elsewhere, answers found by its search
 	$(BIN)/python docs/browser.py check
+
+site-version: $(READY)  ## the built site as SITE/VERSION beside others, with a menu of versions; SITE=dist/site by default
+	$(BIN)/python docs/switcher.py $(SITE)
+
+front: $(READY)  ## the figures of README and landing page, and the cheat sheet, drawn again
+	$(ONE_THREAD) $(BIN)/python docs/front.py
+	$(ONE_THREAD) $(BIN)/python docs/cheatsheet.py
+
+notebooks: $(READY)  ## the tutorials as notebooks, in dist/notebooks
+	$(BIN)/python docs/notebooks.py dist/notebooks
 
 bench-hour: $(READY)  ## the first hour of a new user from the wheel: README, lessons, tasks, mistakes; five minutes
 	$(ONE_THREAD) $(BIN)/python benchmarks/users/first_hour.py run
