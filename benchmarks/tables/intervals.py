@@ -48,9 +48,12 @@ HEAD = """\
 {answer}
 
 ```{{image}} ../auto_examples/studies/images/sphx_glr_plot_study_intervals_001.png
-:alt: intervals of several methods on one set, from the gallery
+:alt: coverage of several methods by temperature and by hour, on two sets
 :target: ../auto_examples/studies/plot_study_intervals.html
 ```
+
+An average hides where intervals fail: the figure, of another study, shows coverage in parts of two
+sets.
 
 Intervals of 90 % of `AutoRegressor().predict_interval`, untouched, beside LightGBM's quantiles
 (default settings) moved by a quarter of the rows set aside, which is conformalized quantile
