@@ -19,7 +19,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: site-version front notebooks test-versions test-sklearn test-python structure test-all nightly test-night fuzz-short wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
+.PHONY: test-versions test-sklearn test-python structure test-all nightly test-night fuzz-short wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short bench-kernels bench-max-time bench-promptness \
@@ -127,6 +127,7 @@ docs: $(READY)  ## the site in docs/_build/html, examples executed, warnings as 
 site-check: $(READY)  ## the built site in Chromium: no request to elsewhere, answers found by its search
 	$(BIN)/python docs/browser.py check
 
+.PHONY: site-version front notebooks
 site-version: $(READY)  ## the built site as SITE/VERSION beside others, with a menu of versions; SITE=dist/site by default
 	$(BIN)/python docs/switcher.py $(SITE)
 
