@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 EXTRAS ?= dev,docs,plot,cluster,io,onnx,cli,studio,bench
 JOBS ?= 2
+# Where versions of the site stand side by side.
+SITE ?= dist/site
 # Releases to install instead of the newest, as '"scikit-learn==1.6.*"'.
 PIN ?=
 BIN := $(VENV)/bin
@@ -130,6 +132,17 @@ studio-check: $(READY)  ## the studio in Chromium: entry, six journeys, answers 
 
 studio-check-short: $(READY)  ## entry, weight, one journey, answers and cancelling during a fit; a minute
 	$(BIN)/python benchmarks/studio/check.py short
+
+.PHONY: site-version front notebooks
+site-version: $(READY)  ## the built site as SITE/VERSION beside others, with a menu of versions; SITE=dist/site by default
+	$(BIN)/python docs/switcher.py $(SITE)
+
+front: $(READY)  ## the figures of README and landing page, and the cheat sheet, drawn again
+	$(ONE_THREAD) $(BIN)/python docs/front.py
+	$(ONE_THREAD) $(BIN)/python docs/cheatsheet.py
+
+notebooks: $(READY)  ## the tutorials as notebooks, in dist/notebooks
+	$(BIN)/python docs/notebooks.py dist/notebooks
 
 bench-hour: $(READY)  ## the first hour of a new user from the wheel: README, lessons, tasks, mistakes; five minutes
 	$(ONE_THREAD) $(BIN)/python benchmarks/users/first_hour.py run

@@ -1,9 +1,10 @@
 """The built site in a real browser: requests to elsewhere, what its search finds, pictures.
 
 ``python docs/browser.py check`` opens one page of every kind in Chromium, headless, and fails where
-one asks another machine for anything, or where the search of the site does not list the answer to a
-frequent question among its first three results. ``python docs/browser.py pictures FOLDER`` takes
-pictures in light, dark and at the width of a phone, to be looked at.
+one asks another machine for anything, where the search of the site does not list the answer to a
+frequent question among its first three results, or not the page that a word names among the first
+two. ``python docs/browser.py pictures FOLDER`` takes pictures in light, dark and at the width of a
+phone, to be looked at.
 """
 
 import json
@@ -22,39 +23,58 @@ SITE = Path(__file__).resolve().parent / "_build" / "html"
 PAGES = {
     "landing": "index.html",
     "chart": "choose.html",
-    "tutorial": "tutorials/first-machine.html",
+    "tutorials": "tutorials/index.html",
+    "tutorial": "tutorials/survival.html",
+    "guides": "how-to/index.html",
     "gallery": "auto_examples/index.html",
     "example": "auto_examples/first/plot_show_a_fit.html",
+    "names": "reference/index.html",
     "reference": "reference/generated/mercer.SVR.html",
-    "benchmark": "explanation/large-tables.html",
+    "results": "explanation/index.html",
+    "tables": "explanation/tables.html",
     "formulas": "explanation/operators.html",
-    "answers": "how-to/answers.html",
-    "claims": "how-to/what-can-i-claim.html",
+    "faq": "how-to/faq.html",
+    "limitations": "explanation/limitations.html",
+    "cheat-sheet": "cheat-sheet.html",
     "production": "how-to/put-it-into-production.html",
-    "small": "explanation/small.html",
 }
 # What people type, and the pages that answer it.
 QUESTIONS = {
-    "slow fit": ("answers",),
-    "scale features": ("answers",),
-    "choose C gamma epsilon": ("answers", "tune"),
-    "which kernel": ("answers", "choose"),
-    "probabilities": ("answers",),
-    "unbalanced classes": ("answers",),
-    "memory of a fit": ("answers", "large", "few-functions"),
-    "ConvergenceWarning": ("answers",),
-    "exact solution": ("answers", "certificate"),
-    "missing values": ("answers", "missing"),
-    "categories dates columns": ("answers", "table"),
-    "custom kernel": ("answers", "kernel"),
-    "custom loss": ("answers", "loss"),
-    "feature importance": ("answers", "effect", "show"),
-    "multi-output": ("answers", "outputs", "MultiOutput"),
-    "prediction interval": ("answers", "intervals"),
-    "save load model": ("answers", "save"),
-    "reproducible": ("answers",),
-    "faster prediction": ("answers", "make-prediction-fast"),
-    "boosted trees": ("answers", "choose", "tables"),
+    "slow fit": ("faq",),
+    "scale features": ("faq",),
+    "choose C gamma epsilon": ("faq", "tune"),
+    "which kernel": ("faq", "choose"),
+    "probabilities": ("faq",),
+    "unbalanced classes": ("faq",),
+    "memory of a fit": ("faq", "large", "few-functions"),
+    "ConvergenceWarning": ("faq",),
+    "exact solution": ("faq", "certificate"),
+    "missing values": ("faq", "missing"),
+    "categories dates columns": ("faq", "table"),
+    "custom kernel": ("faq", "kernel"),
+    "custom loss": ("faq", "loss"),
+    "feature importance": ("faq", "effect", "show"),
+    "multi-output": ("faq", "outputs", "MultiOutput"),
+    "prediction interval": ("faq", "intervals"),
+    "save load model": ("faq", "save"),
+    "reproducible": ("faq",),
+    "faster prediction": ("faq", "make-prediction-fast"),
+    "boosted trees": ("faq", "choose", "tables"),
+}
+# Words that name a page, which is to be one of the first two results.
+WORDS = {
+    "install": ("install",),
+    "cite": ("cite",),
+    "limitations": ("limitations",),
+    "monotone": ("tutorials/monotone", "use-shape"),
+    "survival": ("tutorials/survival", "fit-censored-targets"),
+    "custom kernel": ("faq", "add-a-kernel"),
+    "10^7 rows": ("fit-large-samples", "fit-on-a-cluster"),
+    "intervals": ("predict-intervals", "tutorials/intervals"),
+    "FAQ": ("faq",),
+    "cheat sheet": ("cheat-sheet",),
+    "command line": ("use-the-command-line",),
+    "boosted trees": ("faq", "choose", "tables"),
 }
 FLAGS = (
     "--headless",
@@ -130,12 +150,13 @@ def results(root: str, words: str) -> list[str]:
 
 
 def unfound(root: str) -> list[str]:
-    """Return questions whose answer is not among the first three results."""
+    """Return questions and words whose page is not among the first three, or two, results."""
     wrong = []
-    for words, pages in QUESTIONS.items():
-        links = results(root, words)
-        if not any(page in link for page in pages for link in links):
-            wrong.append(f"search for {words!r} lists {links}")
+    for asked, first in ((QUESTIONS, 3), (WORDS, 2)):
+        for words, pages in asked.items():
+            links = results(root, words)[:first]
+            if not any(page in link for page in pages for link in links):
+                wrong.append(f"search for {words!r} lists {links}")
     return wrong
 
 
@@ -162,7 +183,10 @@ def main() -> int:
         pictures(root, Path(sys.argv[2]))
         return 0
     wrong = leaving(root) + unfound(root)
-    print("\n".join(wrong) or f"{len(PAGES)} pages ask nobody else; {len(QUESTIONS)} answers found")
+    print(
+        "\n".join(wrong)
+        or f"{len(PAGES)} pages ask nobody else; {len(QUESTIONS) + len(WORDS)} answers found"
+    )
     return int(bool(wrong))
 
 

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -39,11 +40,15 @@ html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_search_scorer = str(HERE / "scorer.js")
-html_sidebars = {"choose": []}  # it has no pages below it
+html_sidebars = {name: [] for name in ("choose", "install", "cite")}  # they have no pages below
 html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "navbar_end": ["version-switcher", "theme-switcher"],
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
+    # A file of this site: no other machine is asked. docs/switcher.py writes it for several.
+    "switcher": {"json_url": "_static/switcher.json", "version_match": version},
 }
 
 autosummary_generate = True
@@ -117,6 +122,18 @@ ROOMS = (
     "studio",
 )
 
+# The same rooms by what a reader looks for.
+GROUPS = {
+    "More machines": ("estimators", "tabular", "manifold", "local", "reduced", "machines"),
+    "Building blocks": ("losses", "kernels", "regularizers", "preprocessing", "datasets", "data"),
+    "Choosing, looking, reporting": (
+        *("selection", "inspect", "plotting", "reporting", "claims", "smoothing"),
+        *("compression", "density", "series"),
+    ),
+    "Shipping": ("io", "cli", "distributed"),
+    "Inside": ("problems", "solvers", "programs", "gram"),
+}
+
 # Rooms of `mercer.research`, at the end.
 RESEARCH = (
     "estimators",
@@ -165,6 +182,31 @@ def section(title, text, module, names, underline="-"):
     return [*lines, ".. autosummary::", "   :toctree: .", "", *(f"   {n}" for n in names), ""]
 
 
+def promised(module, names):
+    """Return the level of names that come together, as a sentence."""
+    found = sorted({level(f"{module}.{name}") for name in names})
+    return f"*{' and '.join(found).capitalize()}.*"
+
+
+def overview(rooms):
+    """Return the tables of the reference's first page: tasks, and rooms by what they are for."""
+    lines = ["| task | names | level |", "| --- | --- | --- |"]
+    for task, names in TASKS.items():
+        links = ", ".join(f"{{obj}}`~mercer.{name}`" for name in names)
+        lines.append(f"| {task} | {links} | {promised('mercer', names).strip('*.').lower()} |")
+    for title, listed in GROUPS.items():
+        lines += ["", f"**{title}**", "", "| room | what it has | names | level |"]
+        lines.append("| --- | --- | ---: | --- |")
+        for room in listed:
+            if rooms.get(room):
+                word = paragraphs(importlib.import_module(f"mercer.{room}"))[0]
+                where = promised(f"mercer.{room}", rooms[room]).strip("*.").lower()
+                text = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", word).replace("``", "`")
+                link = f"{{ref}}`mercer.{room} <room-{room}>`"
+                lines.append(f"| {link} | {text} | {len(rooms[room])} | {where} |")
+    return "\n".join(lines) + "\n"
+
+
 def paragraphs(module):
     """Return the paragraphs of a module's docstring, a line each."""
     return [one.strip().replace("\n", " ") for one in (module.__doc__ or "").split("\n\n")]
@@ -180,14 +222,21 @@ def write_reference(app, config):
     if sorted(grouped) != sorted(top):
         raise ValueError(f"names of TASKS and of mercer differ: {set(grouped) ^ set(top)}")
     for task, names in TASKS.items():
-        lines += section(task, "From ``mercer``.", "mercer", names)
+        lines += section(task, f"From ``mercer``. {promised('mercer', names)}", "mercer", names)
     pages = {f"mercer.{name}" for name in top}
-    for room in ROOMS:
+    listed = sorted(room for group in GROUPS.values() for room in group)
+    if listed != sorted(ROOMS):
+        raise ValueError(f"rooms of GROUPS and ROOMS differ: {set(listed) ^ set(ROOMS)}")
+    rooms = {}
+    for room in (room for group in GROUPS.values() for room in group):
         module = importlib.import_module(f"mercer.{room}")
         names = [name for name, obj in public(module).items() if obj is not top.get(name)]
         pages |= {f"mercer.{room}.{name}" for name in names}
+        rooms[room] = names
         if names:
-            lines += section(f"mercer.{room}", paragraphs(module)[0], f"mercer.{room}", names)
+            text = f"{paragraphs(module)[0]} {promised(f'mercer.{room}', names)}"
+            lines += [f".. _room-{room}:", ""]
+            lines += section(f"mercer.{room}", text, f"mercer.{room}", names)
     word, text = paragraphs(importlib.import_module("mercer.research"))
     lines += ["Research", "--------", "", word, "", text, ""]
     for room in RESEARCH:
@@ -201,9 +250,10 @@ def write_reference(app, config):
         if stale.stem not in pages:
             stale.unlink()
     (folder / "chart.svg").write_text(importlib.import_module("chart").svg(), encoding="utf-8")
-    index, text = folder / "api.rst", "\n".join(lines)
-    if not index.exists() or index.read_text(encoding="utf-8") != text:
-        index.write_text(text, encoding="utf-8")
+    for name, text in (("api.rst", "\n".join(lines)), ("overview.txt", overview(rooms))):
+        target = folder / name
+        if not target.exists() or target.read_text(encoding="utf-8") != text:
+            target.write_text(text, encoding="utf-8")
 
 
 def write_kernels(app, config):
@@ -226,6 +276,26 @@ def write_figures(app, config):
     importlib.import_module("figures").draw_new()
 
 
+def write_switcher(app, config):
+    """Write the menu of versions; docs/switcher.py writes that of a site with several."""
+    text = importlib.import_module("switcher").alone()
+    (HERE / "_static" / "switcher.json").write_text(text, encoding="utf-8")
+
+
+def write_notebooks(app, config):
+    """Write the tutorials as notebooks, which their pages offer."""
+    importlib.import_module("notebooks").write()
+
+
+def offer_notebook(app, docname, source):
+    """Put a link to the notebook of a tutorial below its title."""
+    folder, _, name = docname.rpartition("/")
+    if folder == "tutorials" and name != "index":
+        title, _, rest = source[0].partition("\n")
+        where = f"../reference/generated/notebooks/{name}.ipynb"
+        source[0] = f"{title}\n\n{{download}}`This lesson as a notebook <{where}>`\n{rest}"
+
+
 def skip_member(app, what, name, obj, skip, options):
     """Leave out what scikit-learn and the standard library document themselves."""
     origin = getattr(inspect.unwrap(obj) if callable(obj) else obj, "__module__", None)
@@ -239,4 +309,7 @@ def setup(app):
     app.connect("config-inited", write_kernels)
     app.connect("config-inited", write_rooms)
     app.connect("config-inited", write_figures)
+    app.connect("config-inited", write_switcher)
+    app.connect("config-inited", write_notebooks)
+    app.connect("source-read", offer_notebook)
     app.connect("autodoc-skip-member", skip_member)

@@ -1,8 +1,8 @@
 """The style of the gallery's figures, and one example drawn in it.
 
 An example says nothing of the style, and run as a script it is drawn in the reader's own.
-``python docs/gallery.py losses figure.png`` draws plot_losses.py as the site does;
-``python docs/gallery.py one_functional docs/_static/one_functional.png 110`` the README's picture.
+``python docs/gallery.py losses figure.png`` draws plot_losses.py as the site does; figures of the
+README and the landing page are drawn by ``docs/front.py``.
 """
 
 import runpy

@@ -4,8 +4,8 @@ var Scorer = {
   score: (result) => {
     const [docname, , , , score] = result;
     const places = [
-      [/^how-to\/answers$/, 12],
-      [/^(how-to|tutorials)\/|^choose$/, 8],
+      [/^how-to\/faq$/, 12],
+      [/^(how-to|tutorials)\/|^(choose|install|cite|cheat-sheet|explanation\/limitations)$/, 8],
       [/^explanation\/decisions\/|^(capabilities|changelog|contribute\/index)$/, -20],
       [/^auto_examples\//, -4],
     ];

@@ -50,8 +50,6 @@ def publish() -> None:
 
 
 INTRODUCTION = """\
-# Benchmark
-
 Exact machines (no approximation, `tol=1e-3`) next to scikit-learn (LIBSVM), scikit-learn-intelex
 (oneDAL), LIBSVM itself and ThunderSVM, and next to `bare`: the kernel values between all rows and
 the support vectors, computed once in float32 by BLAS and an exponential, and nothing else. No exact
@@ -93,13 +91,16 @@ loops are compiled by Numba and then kept on disk.
 
 def page(suites: dict[str, Suite]) -> str:
     """Put the page together; what has not been measured has no section."""
-    lines = [INTRODUCTION]
-    if "exact" in suites:
+    lines = ["# Benchmark", ""]
+    if "exact" not in suites:
+        lines += [INTRODUCTION]
+    else:
         about, results = suites["exact"]
         main, small = (
             [r for r in results if r["problem"]["group"] == group] for group in ("main", "small")
         )
-        lines += ["## The answer", "", answer(about, main), "", *tables.means(about, main), ""]
+        lines += [answer(about, main), "", INTRODUCTION]
+        lines += ["## The answer", "", *tables.means(about, main), ""]
         lines += [*tables.distances(about, main), ""]
         if small:
             lines += [f"Smaller problems apart. {answer(about, small)}", ""]

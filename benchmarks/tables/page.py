@@ -33,7 +33,32 @@ TITLES |= {"ece": "calibration error", "r2": "R2"}
 HEAD = """\
 # Tables: the recommended estimators beside others
 
-{summary}
+{answer}
+
+```{{image}} ../_static/front/tables-light.svg
+:alt: average ranks on tables, and the error on six large tables beside the best other method
+:class: only-light wide
+```
+
+```{{image}} ../_static/front/tables-dark.svg
+:alt: average ranks on tables, and the error on six large tables beside the best other method
+:class: only-dark wide
+```
+
+```{{image}} ../_static/front/tables-narrow-light.svg
+:alt: average ranks on tables, and the error on six large tables beside the best other method
+:class: only-light narrow
+```
+
+```{{image}} ../_static/front/tables-narrow-dark.svg
+:alt: average ranks on tables, and the error on six large tables beside the best other method
+:class: only-dark narrow
+```
+
+Average ranks among the methods that were measured on all tables of a size; the panel on the right
+is about [large tables](large-tables.md).
+
+## Error against time
 
 ```{{image}} {prices}
 :alt: error against processor time, both relative to CatBoost
@@ -50,6 +75,10 @@ missing cells, and on {unseen} unseen sets. Training rows: {sizes}. Sets, sizes,
 contenders and metrics were decided in `benchmarks/tables/plan.json` before anything was measured,
 except what the list of decisions below names.
 This page is written by `make bench-tables`; do not edit it by hand.
+
+## Average ranks and duels
+
+{summary}
 
 ## Settings
 
@@ -313,6 +342,40 @@ def summary(table: dict[str, Any]) -> str:
     return text.rstrip("\n")
 
 
+def answer(table: dict[str, Any]) -> str:
+    """Return the result in plain words: where the recommended estimators lead, and the price."""
+    first: dict[str, list[str]] = {}
+    others, seconds = [], []
+    for task, metrics in JUDGED.items():
+        for metric in metrics:
+            for field in fields_of(table, task, metric):
+                found, price = field.ranking(), field.price(OURS)
+                if found is None or OURS not in found.names:
+                    continue
+                by = dict(zip(found.names, found.ranks, strict=True))
+                best = min((m for m in by if m in PEERS), key=lambda m: by[m])
+                which = "unseen sets" if field.kind == "unseen" else rows(field.size)
+                if by[OURS] < by[best]:
+                    first.setdefault(which, []).append(f"{task} ({TITLES[metric]})")
+                else:
+                    how = "shares the lowest rank with" if by[OURS] == by[best] else "is behind"
+                    others.append(f"in {task} ({TITLES[metric]}) with {which} it {how} {best}")
+                if price is not None:
+                    seconds.append(price[1])
+    every = sum(map(len, JUDGED.values()))
+    led = "; ".join(
+        f"with {which} in {'every measure' if len(names) == every else ', '.join(names)}"
+        for which, names in first.items()
+    )
+    text = f"Untouched, the recommended estimator has the lowest average rank {led}.\n"
+    if others:
+        text += f"It does not lead everywhere: {'; '.join(others)}.\n"
+    if seconds:
+        text += f"A fit takes {min(seconds):.1f} to {max(seconds):.1f} times as long as CatBoost's "
+        text += "with its defaults (geometric means over sets)."
+    return text.rstrip("\n")
+
+
 def panels(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for task, metrics in JUDGED.items():
         for metric in metrics:
@@ -352,6 +415,7 @@ def machines(about: dict[str, Any]) -> str:
 def page(table: dict[str, Any]) -> str:
     """Return the page."""
     text = HEAD.format(
+        answer=answer(table),
         summary=summary(table),
         regression=len(SETS["regression"]),
         classification=len(SETS["classification"]),

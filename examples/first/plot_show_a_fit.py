@@ -21,11 +21,12 @@ from mercer.datasets import load_abalone, load_concrete, load_elevation
 from mercer.plotting import EffectDisplay, FitDisplay
 from mercer.selection import LSSVRCV
 
-figure, axes = plt.subplots(2, 2, figsize=(10, 8))
+figure, axes = plt.subplots(2, 2, figsize=(10, 8.4), layout="constrained")
+figure.get_layout_engine().set(h_pad=0.12)
 rng = np.random.default_rng(0)
 snails = load_abalone(as_frame=True).frame.sample(300, random_state=0)
 X, y = snails[["shell_weight"]], snails["rings"]
-FitDisplay.from_estimator(SVR(C=10.0, epsilon=1.0).fit(X, y), X, y, ax=axes[0, 0])
+FitDisplay.from_estimator(SVR(C=10.0, epsilon=4.0).fit(X, y), X, y, ax=axes[0, 0])
 axes[0, 0].set_title("a tube and its support vectors")
 band = QuantileBand((0.05, 0.25, 0.5, 0.75, 0.95), C=10.0).fit(X, y)
 FitDisplay.from_estimator(band, X, y, ax=axes[0, 1])
