@@ -433,7 +433,7 @@ def tuned(machine: Estimator, Z: PointsLike, y: AnyArray, seconds: float, shown:
         shown.fell(float(trial.value))
 
     Z = Z.to_numpy() if hasattr(Z, "to_numpy") else Z
-    found = tune(machine, Z, y, max_time=seconds, refit=False, callback=seen)
+    found = tune(machine, Z, y, max_time=seconds, refit=False, callback=seen, verbose=False)
     return clone(machine).set_params(**found.best_params_)
 
 
