@@ -22,6 +22,7 @@ from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_samples
 from mercer._threads import call_ready, small_algebra, team
 from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike, WeightsLike
+from mercer._words import did_you_mean
 from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.table_encoder import RARE, TEXT
 from mercer.tabular.candidates import CANDIDATES, Candidate
@@ -65,7 +66,7 @@ KEPT = 3
 # Machines that are fitted to all rows in parts where there are more than max_rows, and rows that
 # judge between these and the exact machines.
 ENLARGED, HELD = 2, 5000
-# Cells of a table from which a pilot is short beside the fit: of 4,800 it takes a sixth of the time.
+# Cells of a table from which a pilot is short beside the fit: of 4,800 it takes a sixth of it.
 PILOT = 10_000
 # Share of the budget that fitting one machine may take; choosing its scales takes more.
 FITTING = 0.2
@@ -369,7 +370,8 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             asked = [name for name in asked if name not in TREES_BY_NAME]
         wrong = [name for name in asked if name not in plan]
         if wrong or not asked:
-            raise ValueError(f"members are names among {list(plan)}, got {self.members!r}.")
+            meant = did_you_mean(wrong[0], plan) if wrong else ""
+            raise ValueError(f"members are names among {list(plan)}, got {self.members!r}.{meant}")
         if METRIC in asked:
             if "matern" not in asked:
                 raise ValueError("the member 'metric' begins with 'matern': ask for both.")
