@@ -123,9 +123,6 @@ def _drawn(
         ax.set_ylim(limits[0] - room, limits[1] + room)
         if effect.values.dtype.kind in "iuf":
             ax.locator_params(axis="x", nbins=5)
-        else:
-            for tick in ax.get_xticklabels():
-                tick.set(ha="right", rotation_mode="anchor")
 
     caption = f"{effect.name}: {ends}" if effect.size > 0 else f"{effect.name}: no effect"
     return caption, f"Effect of {effect.name} on {what}: {ends}", draw

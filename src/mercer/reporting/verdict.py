@@ -196,7 +196,7 @@ def _of_classes(subject: Subject, found: Predictions, whose: str) -> Section:
             )
         )
     if two and found.probabilities is not None:
-        said, came, many = _reliability(found.probabilities[:, 1], found.y == label)
+        said, came, many = panels.reliability(found.probabilities[:, 1], found.y == label)
         off = number(float(np.average(np.abs(said - came), weights=many)))
         figures.append(
             (
@@ -224,16 +224,6 @@ def _of_classes(subject: Subject, found: Predictions, whose: str) -> Section:
 def _unsaid(one: dict[str, object]) -> bool:
     """Return whether a bound has no number that may be quoted."""
     return one["value"] is None or one["status"] == "refused"
-
-
-def _reliability(said: Array, came: Array, bins: int = 10) -> tuple[Array, Array, Array]:
-    """Return mean probability, share and count by bins of equally many rows."""
-    groups = [g for g in np.array_split(np.argsort(said, kind="stable"), bins) if len(g)]
-    return (
-        np.array([said[g].mean() for g in groups]),
-        np.array([came[g].mean() for g in groups]),
-        np.array([len(g) for g in groups]),
-    )
 
 
 def claims_section(

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._deadline import deadline, time_left
 from mercer._fitting import AllOrNothing
 from mercer._jobs import at_once
+from mercer._optional import plugin
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_samples
 from mercer._threads import call_ready, small_algebra, team
@@ -468,6 +469,42 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         """
         predict = getattr(self, "predict_proba", None) or self.predict
         return effect_of(predict, X, column, points)
+
+    def plot(
+        self,
+        X: PointsLike,
+        y: TargetsLike,
+        *,
+        most: int = 5,
+        target: str | None = None,
+        ax: Any = None,
+    ) -> Any:
+        """Draw predictions beside what was observed, and the largest effects of columns.
+
+        Of the rows of the fit the predictions are those that left them out; numbers have their
+        prediction intervals, classes their reliability or confusion.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_samples, n_features)
+            The table of the fit, or other rows.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        most : int, default=5
+            How many effects are drawn.
+        target : str, optional
+            What is predicted; by default the name of `y`.
+        ax : sequence of matplotlib Axes, optional
+            One more than there are effects.
+
+        Returns
+        -------
+        mercer.plotting.TableDisplay
+            With ``figure_`` and ``axes_``; it needs matplotlib.
+        """
+        check_is_fitted(self)
+        display = plugin("plotting").TableDisplay
+        return display.from_estimator(self, X, y, most=most, target=target, ax=ax)
 
     def _values(self, X: PointsLike) -> Array:
         """Return what every member says of rows, (m, n, d); zeros of members without weight."""
