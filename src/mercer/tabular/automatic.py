@@ -307,7 +307,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         members = [done[name] for name in plan if name in done]
         self.notes_.extend(f"{one.name}: {note}" for one in members for note in one.notes)
         if waiting:
-            self._note_budget(len(members), len(plan))
+            self._note_budget(members, len(plan))
         return members
 
     def _afforded(self, columns: TableSample, plan: Plan) -> tuple[Cost, TableSample]:
@@ -361,7 +361,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
 
         done = dict(call_ready(complete, pick, at_once(self.n_jobs)))
         if waiting:
-            self._note_budget(len(done), len(members))
+            self._note_budget(list(done.values()), len(members))
         return [done[k] for k in sorted(done)]
 
     def _asked(self, plan: Plan, usual: Sequence[str], columns: TableSample) -> Plan:
@@ -383,9 +383,11 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         order = asked if isinstance(self.members, str) else [name for name in plan if name in asked]
         return {name: plan[name] for name in order}
 
-    def _note_budget(self, done: int, planned: int) -> None:
+    def _note_budget(self, done: Sequence[Member], planned: int) -> None:
+        names = ", ".join(member.name for member in done)
         self.notes_.append(
-            f"The budget of {self.budget:g} s was spent after {done} of {planned} machines."
+            f"The budget of {self.budget:g} s was spent after {len(done)} of {planned} machines: "
+            f"{names}."
         )
 
     def _ending(self) -> str:
