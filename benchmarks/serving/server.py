@@ -44,9 +44,8 @@ def session(path: str) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(path, options)
 
 
-def feed(model: onnxruntime.InferenceSession, rows: list) -> dict[str, np.ndarray]:
+def feed(inputs: list, rows: list) -> dict[str, np.ndarray]:
     """Return the inputs of a graph for rows; refuse rows of another form."""
-    inputs = model.get_inputs()
     if not isinstance(rows, list) or not rows:
         raise ValueError("a list of rows is expected")
     if len(inputs) == 1:
@@ -83,6 +82,8 @@ class Service(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     model: onnxruntime.InferenceSession
+    inputs: list
+    outputs: list[str]
     watch: onnxruntime.InferenceSession | None = None
     answered, counting = 0, threading.Lock()
 
@@ -99,12 +100,11 @@ class Service(BaseHTTPRequestHandler):
     def do_POST(self):
         try:
             rows = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["rows"]
-            given = feed(self.model, rows)
+            given = feed(self.inputs, rows)
         except (KeyError, OverflowError, TypeError, ValueError) as error:
             self.say(400, {"error": str(error)})
             return
-        names = [one.name for one in self.model.get_outputs() if one.name in ANSWERS]
-        found = zip(names, self.model.run(names, given), strict=True)
+        found = zip(self.outputs, self.model.run(self.outputs, given), strict=True)
         answer = {
             ANSWERS[name]: (np.ravel(part) if np.size(part) == len(rows) else part).tolist()
             for name, part in found
@@ -136,6 +136,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     asked = parser.parse_args()
     Service.model = session(asked.model)
+    Service.inputs = Service.model.get_inputs()
+    Service.outputs = [one.name for one in Service.model.get_outputs() if one.name in ANSWERS]
     Service.watch = None if asked.watch is None else session(asked.watch)
     # The first process of a container is not ended by a signal that it does not handle.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
