@@ -28,7 +28,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-local bench-local-short bench-hour bench-hour-short site-check studio-check studio-check-short \
 	bench-tune bench-tune-short bench-starts \
 	bench-tables bench-tables-short bench-tables-intervals bench-large bench-large-short \
-	bench-cluster bench-cluster-short bench-faults bench-onnx bench-production bench-production-short \
+	bench-cluster bench-cluster-short bench-faults bench-onnx bench-production bench-production-short container-check \
 	bench-scale bench-scale-speed bench-scale-short \
 	bench-quality bench-quality-short \
 	bench-plan bench-plan-measure \
@@ -324,6 +324,9 @@ bench-production: $(READY)  ## two Dask workers fit 417,700 rows, a process with
 
 bench-production-short: $(READY)  ## the same with 4,177 rows: is what is served what was fitted
 	$(ONE_THREAD) $(BIN)/python benchmarks/serving/production.py short
+
+container-check: $(READY)  ## the steps of the service's Dockerfile in a fresh environment, offline from a folder of wheels
+	$(ONE_THREAD) $(BIN)/python benchmarks/serving/container.py
 
 # Archives keep times: those of the last commit make the same files give the same bytes.
 wheel-twice: $(READY)  ## the wheel built twice from this commit; fails if a byte differs

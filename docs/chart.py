@@ -13,19 +13,19 @@ QUESTIONS: dict[str, dict[str, str]] = {
     "I want to predict a number": {
         "from a table, nothing else known": "AutoRegressor",
         "as scikit-learn's SVR does, faster": "SVR",
-        "with least squares: fast, tunes itself": "LSSVRCV",
+        "with least squares: fast, tunes itself": "selection.LSSVRCV",
         "with an interval that holds": "ConformalRegressor",
         "and its quantiles, which must not cross": "QuantileBand",
         "that rises, falls, bends or is bounded": "ShapeConstrainedRegressor",
         "and see the effect of every feature": "AdditiveRegressor",
         "known only to lie above or below a value": "CensoredRegressor",
-        "of several outputs together": "MultiOutputSVR",
+        "of several outputs together": "estimators.MultiOutputSVR",
     },
     "I want to predict a class": {
         "from a table, with probabilities": "AutoClassifier",
         "as scikit-learn's SVC does, faster": "SVC",
         "with probabilities from one kernel": "KernelLogisticRegression",
-        "although some labels are wrong": "AdaptiveMarginSVC",
+        "although some labels are wrong": "estimators.LeaveOneOutSVC",
     },
     "I have places or times": {
         "values on a map": "UniversalKriging",
@@ -39,9 +39,9 @@ QUESTIONS: dict[str, dict[str, str]] = {
     },
     "Something is special about my data": {
         "cells are missing": "MissingInputRegressor",
-        "noise is larger in some places": "HeteroscedasticSVR",
-        "outliers": "RobustLSSVR",
-        "many features, few matter": "SparseAdditiveRegressor",
+        "noise is larger in some places": "estimators.HeteroscedasticSVR",
+        "outliers": "estimators.RobustLSSVR",
+        "many features, few matter": "estimators.SparseAdditiveRegressor",
     },
 }
 WIDTH, ROW, HEAD, GAP, SPLIT = 760, 30, 38, 18, 440

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import tomllib
 from importlib import import_module
 
@@ -73,6 +74,16 @@ def test_no_page_sends_a_user_to_research():
         named = set(re.findall(r"\w+(?:\.\w+)*", page.read_text(encoding="utf-8")))
         assert not named & machines, page.name
         assert not [name for name in named if name.startswith("mercer.research")], page.name
+
+
+def test_the_chart_links_to_pages_that_there_are():
+    """A name of the reference stands at the top, or else in its room."""
+    chart = runpy.run_path(str(ROOT / "docs" / "chart.py"))["QUESTIONS"]
+    for name in (name for answers in chart.values() for name in answers.values()):
+        room, _, own = name.rpartition(".")
+        module = import_module(f"mercer.{room}" if room else "mercer")
+        assert own in module.__all__, name
+        assert not room or own not in import_module("mercer").__all__, name
 
 
 def test_commands_are_targets_of_the_makefile():

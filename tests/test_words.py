@@ -16,7 +16,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import InvalidParameterError
 
 import mercer
-from mercer import LSSVR, SVC, SVR, AdditiveRegressor, KernelClassifier, KernelRegressor
+from mercer import (
+    LSSVR,
+    SVC,
+    SVR,
+    AdditiveRegressor,
+    AutoClassifier,
+    AutoRegressor,
+    KernelClassifier,
+    KernelRegressor,
+    OneClassSVM,
+)
 from mercer.kernels import Gaussian, Laplacian, Polynomial
 from mercer.losses import Absolute, Logistic, Pinball, Squared
 from mercer.machines.explaining import ScaleWarning
@@ -99,6 +109,8 @@ def test_other_names_of_losses_of_labels():
     ("machine", "sentence"),
     [
         (SVC(kernel="gausian"), "Did you mean 'gaussian'?"),
+        (SVC(kernel="rbff"), "Did you mean 'rbf'? Give 'additive', 'anova', 'bspline', 'cauchy', "),
+        (SVR(kernel=3), "kernel=3 of SVR is not known. Give 'additive', "),
         (SVR(gamma="scal"), "Did you mean 'scale'?"),
         (LSSVR(solver="newtn"), "Did you mean 'newton'?"),
         (KernelRegressor(loss="hubber"), "Did you mean 'huber'?"),
@@ -110,6 +122,40 @@ def test_mistyped_words_are_met_with_the_right_one(machine, sentence):
     with pytest.raises(InvalidParameterError) as caught:
         machine.fit(X, Y > 0)
     assert sentence in str(caught.value)
+
+
+def test_kernels_are_listed_by_one_name_each_in_their_order():
+    with pytest.raises(InvalidParameterError) as caught:
+        SVR(kernel="zzz").fit(X, Y)
+    listed = re.findall(r"'(\w+)'", str(caught.value).partition("Give ")[2])
+    assert listed == sorted(set(listed))
+    assert {"rbf", "poly", "laplacian"} <= set(listed)
+    assert not {"RBF", "gaussian", "polynomial"} & set(listed)
+
+
+def test_mistyped_members_are_met_with_the_right_one():
+    with pytest.raises(ValueError, match="Did you mean 'matern'"):
+        AutoRegressor(members=["matrn"]).fit(X, Y)
+
+
+@pytest.mark.parametrize("machine", [SVC(), KernelClassifier(), AutoClassifier()])
+def test_numbers_for_classes_lead_to_a_regressor(machine):
+    with pytest.raises(ValueError, match=r"numbers such as .* such as SVR or AutoRegressor"):
+        machine.fit(X, Y)
+
+
+@pytest.mark.parametrize("classes", [Y > 0, (Y > 0).astype(int)])
+def test_two_numbers_for_a_regression_lead_to_a_classifier(classes):
+    rows, y = np.repeat(X, 2, axis=0), np.repeat(classes, 2)
+    with pytest.warns(UserWarning, match="y has two values, 0 and 1: .* AutoClassifier") as caught:
+        machine = AutoRegressor(members=["gaussian"]).fit(rows, y)
+    assert str(caught[0].message) in machine.notes_
+
+
+def test_missing_cells_of_a_machine_without_targets():
+    with pytest.raises(ValueError, match=r"NaN .* Fill them in first") as caught:
+        OneClassSVM().fit([[np.nan, 1.0], [0.0, 2.0]])
+    assert "Regressor" not in str(caught.value)
 
 
 def test_what_is_wrong_without_a_near_word_is_as_before():
@@ -196,10 +242,10 @@ def test_two_columns_of_one_name_are_named():
 
 def test_known_words_are_listed_in_order():
     with pytest.raises(InvalidParameterError) as caught:
-        SVC(kernel="nothing like it").fit(X, Y > 0)
+        KernelRegressor(loss="nothing like it").fit(X, Y)
     words = re.search(r"\{('.*?')\}", str(caught.value))[1].split(", ")
     assert words == sorted(words)
-    assert len(words) > 20
+    assert len(words) > 10
 
 
 def test_few_rows_are_refused_with_their_number():

@@ -43,6 +43,13 @@ def complaint(machine: object, X: PointsLike, y: TargetsLike, error: Exception) 
             f"labels in y are of several kinds: {' and '.join(sorted(kinds))}; give all of them as "
             "words, as in y.astype(str), or all as numbers."
         )
+    if text.startswith("Unknown label type: continuous"):
+        value = next((cell for cell in _cells(y) if cell != round(cell)), None)
+        such = "" if value is None else f" such as {float(value):.4g}"
+        return (
+            f"Unknown label type: continuous. y holds numbers{such}, and {name} predicts classes; "
+            "for numbers take a regressor, such as SVR or AutoRegressor."
+        )
     found = re.search(r"could not convert string to float: (?:np\.str_\()?'(.*?)'", text)
     if found and found[1] in _cells(y):  # and not a word in X
         word = found[1].strip()

@@ -22,6 +22,7 @@ PLUGINS = {
     "polars": ("mercer.data.to_polars", "polars", "data"),
     "hdf5": ("mercer.data.hdf5", "h5py", "data"),
     "zarr": ("mercer.data.zarr", "zarr", "data"),
+    "plotting": ("mercer.plotting", "matplotlib", "plot"),
     "reporting": ("mercer.reporting", "matplotlib", "plot"),
     "cli": ("mercer.cli.app", "click", "cli"),
     "studio": ("mercer.studio.server", "panel", "studio"),

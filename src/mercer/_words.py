@@ -23,12 +23,15 @@ def did_you_mean(given: Any, known: Iterable[str]) -> str:
     --------
     >>> did_you_mean("Nystroem", ["nystrom", "auto"])
     " Did you mean 'nystrom'?"
+    >>> did_you_mean("rbff", ["RBF", "rbf"])
+    " Did you mean 'rbf'?"
     >>> did_you_mean(3, ["nystrom"])
     ''
     """
     if not isinstance(given, str):
         return ""
-    plain = {word.lower().replace("-", "_"): word for word in sorted(known, reverse=True)}
+    # Of two spellings the small letters, which are sorted last.
+    plain = {word.lower().replace("-", "_"): word for word in sorted(known)}
     near = get_close_matches(given.lower().replace("-", "_"), plain, n=1, cutoff=0.6)
     return f" Did you mean {plain[near[0]]!r}?" if near else ""
 

@@ -257,7 +257,7 @@ def test_an_automatic_model_with_dates_and_gaps_is_exported(shop):
         "shop": new[["shop"]].fillna("").to_numpy(object),
     }
     shell("mercer predict a.skops shop.csv -o a.csv")
-    found = onnxruntime.InferenceSession("a.onnx").run(["variable"], feed)[0].ravel()
+    found = onnxruntime.InferenceSession("a.onnx").run(["prediction"], feed)[0].ravel()
     np.testing.assert_allclose(found, pd.read_csv("a.csv").prediction[:50], rtol=0, atol=1e-10)
 
 

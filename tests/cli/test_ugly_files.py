@@ -135,3 +135,11 @@ def test_the_script_prints_a_line_for_a_file():
     assert "price: number" in line[1]
     assert "sign EUR" in line[1]
     assert refused[1].startswith("refused: file1.csv cannot be read")
+
+
+def test_one_row_is_too_few_and_not_a_table_of_constants(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.csv").write_text("a,b,y\n1,2,3\n")
+    status, _, said = call("fit", "one.csv", "--target", "y")
+    assert status != 0
+    assert "one.csv has 1 row with a target; at least 10 are needed." in said

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pandas as pd
 import pytest
 import scipy.sparse as sp
@@ -162,6 +163,9 @@ LOOSER = {"trend parabola": 1e-11, "scaler": 1e-11, "pipeline": 1e-11} | {
 }
 
 
+ENDS = ["lower", "upper"]
+
+
 def cases():
     """Yield names, fitted models and where they are asked."""
     for name, kernel in KERNELS.items():
@@ -178,6 +182,8 @@ def cases():
 
 def asked(model, name, points):
     """Return what a model says, in the form of an output."""
+    if name in ENDS:
+        return np.asarray(model.predict_interval(points))[:, [ENDS.index(name)]]
     answer = np.asarray(getattr(model, METHODS[name])(points))
     if name == "scores" and answer.ndim == 1 and hasattr(model, "classes_"):
         return np.column_stack([-answer, answer])
@@ -247,7 +253,7 @@ def test_parity_without_the_library(tmp_path):
             if not error <= (1e-4 if precision == "float32" else allowed):
                 wrong.append(f"{stem} {output}: {error:.1e} of a standard deviation")
     assert not wrong, "\n".join(wrong)
-    assert outputs == {*METHODS, "label"}
+    assert outputs == {*METHODS, *ENDS, "label"} - {"interval"}
     assert "probabilities" in found["codes float64"]  # by Platt's sigmoid, of two classes only
 
 
@@ -269,7 +275,7 @@ def test_planes_have_more_digits_than_the_sums_they_stand_for(tmp_path):
     true = (NEW.astype(np.longdouble) @ Z.T) @ a + model.intercept_[0]
     (tmp_path / "plane.onnx").write_bytes(to_onnx(model).SerializeToString())
     (tmp_path / "plane.pkl").write_bytes(pickle.dumps({"X": NEW}))
-    got = run(tmp_path)["plane"]["variable"][:, 0]
+    got = run(tmp_path)["plane"]["prediction"][:, 0]
     # Of 64 bits of a product of two numbers, 53 are those of the intercept that was stored.
     stored = np.finfo(np.float64).eps * np.sum(np.abs(a) * np.abs(Z @ NEW[0]))
     assert np.max(np.abs(got - true)) <= max(1e-12 * np.std(Y), 0.1 * float(stored))
@@ -313,7 +319,7 @@ def test_inputs_of_several_types(tmp_path):
         "kind": table[["kind"]].to_numpy(object),
     }
     (tmp_path / "table.pkl").write_bytes(pickle.dumps(inputs))
-    got, true = run(tmp_path)["table"]["variable"][:, 0], model.predict(table)
+    got, true = run(tmp_path)["table"]["prediction"][:, 0], model.predict(table)
     assert np.max(np.abs(got - true)) <= 1e-4 * np.std(true)
 
 
@@ -345,7 +351,7 @@ def test_words_that_are_read_go_in_as_numbers_and_days(tmp_path):
     (tmp_path / "m.pkl").write_bytes(pickle.dumps(feed))
     true = model.predict(table)
     allowed = (1e-12 + rounding(model, None)) * np.std(true)
-    assert np.max(np.abs(run(tmp_path)["m"]["variable"].ravel() - true)) <= allowed
+    assert np.max(np.abs(run(tmp_path)["m"]["prediction"].ravel() - true)) <= allowed
     for name, said in (("price", "held numbers"), ("sold", "held dates.*days since 1970-01-01")):
         wrong = kinds | {name: StringTensorType}
         with pytest.raises(CannotConvert, match=f"the column '{name}' {said}"):
@@ -462,11 +468,104 @@ def test_cuts_in_float32():
 def test_inputs_of_a_wrong_kind_are_refused():
     table = pd.DataFrame({"size": X[:, 0], "kind": np.where(X[:, 1] > 0, "a", "b")})
     model = mercer.AutoRegressor(members=["gaussian"]).fit(table, Y)
+    numbers = [(name, DoubleTensorType([None, 1])) for name in table]
     with pytest.raises(CannotConvert, match="'kind' has the category 'a': give it an input of"):
-        to_onnx(model)
+        to_onnx(model, initial_types=numbers)
     types = [(name, StringTensorType([None, 1])) for name in table]
     with pytest.raises(CannotConvert, match="'size' held numbers"):
         to_onnx(model, initial_types=types)
+
+
+@pytest.mark.parametrize("computing", [None, "float32", "float64"])
+@pytest.mark.parametrize("fed", [np.float32, np.float64, np.int64])
+def test_rows_are_fed_in_the_types_of_the_sample(fed, computing):
+    model = make_pipeline(Scaler(), mercer.SVR()).fit(5.0 * X, Y)
+    graph = to_onnx(model, X[:1].astype(fed), precision=computing)
+    onnx.checker.check_model(graph)
+    rows = (5.0 * X).astype(fed)
+    (found,) = onnxruntime.InferenceSession(graph.SerializeToString()).run(None, {"X": rows})
+    single = computing == "float32" or (computing is None and fed == np.float32)
+    assert found.dtype == (np.float32 if single else np.float64)
+    true = model.predict(rows.astype(np.float64))
+    assert np.max(np.abs(found[:, 0] - true)) <= (1e-4 if single else 1e-12) * np.std(true)
+
+
+def test_an_input_has_one_type():
+    """Why the sample decides: onnxruntime casts no feed."""
+    graph = to_onnx(mercer.SVR().fit(X, Y), X).SerializeToString()
+    with pytest.raises(Exception, match="Unexpected input data type"):
+        onnxruntime.InferenceSession(graph).run(None, {"X": X.astype(np.float32)})
+
+
+def mixed_table():
+    rng = np.random.default_rng(4)
+    numbers = rng.normal(size=60).round(2)
+    table = pd.DataFrame(
+        {
+            "size": X[:, 0],
+            "kind": rng.choice(["a", "b"], 60),
+            "zone": rng.integers(0, 4, 60),
+            "new": X[:, 1] > 0,
+            "day": pd.date_range("2020-01-01", periods=60),
+            "price": [f"{v:.2f}".replace(".", ",") for v in numbers],
+            "key": [f"row {j}" for j in range(60)],
+            "land": "NL",
+        }
+    )
+    days = table.day.to_numpy("datetime64[D]").astype(float)
+    feed = {name: table[[name]].to_numpy(object) for name in ("kind", "key", "land")}
+    feed |= {name: table[[name]].to_numpy() for name in ("size", "zone", "new")}
+    return table, feed | {"day": days[:, None], "price": numbers[:, None]}
+
+
+@pytest.mark.filterwarnings("ignore:Column 'key' is left out:UserWarning")
+def test_the_model_knows_its_columns():
+    """Words, dates and words that are numbers, with a sample and without."""
+    table, feed = mixed_table()
+    model = mercer.AutoRegressor(members=["gaussian"]).fit(table, Y + (table.kind == "a"))
+    true = model.predict(table)
+    ends = model.predict_interval(table)
+    plain = {name: values.astype(float) if values.dtype != object else values
+             for name, values in feed.items()}  # fmt: skip
+    for graph, rows in (
+        (to_onnx(model), plain),
+        (to_onnx(model, table.head(2)), feed),
+        (to_onnx(model, table[table.columns[::-1]].head(2)), feed),
+    ):
+        session = onnxruntime.InferenceSession(graph.SerializeToString())
+        assert [one.name for one in session.get_inputs()] == list(table)
+        found = dict(zip([o.name for o in session.get_outputs()], session.run(None, rows),
+                         strict=True))  # fmt: skip
+        assert list(found) == ["prediction", "lower", "upper", "quantiles"]
+        allowed = (1e-12 + rounding(model, None)) * np.std(true)
+        assert np.max(np.abs(found["prediction"][:, 0] - true)) <= allowed
+        assert np.max(np.abs(np.hstack([found["lower"], found["upper"]]) - ends)) <= allowed
+    with pytest.raises(ValueError, match="'more' was not there, 'size' is missing"):
+        to_onnx(model, table.rename(columns={"size": "more"}))
+
+
+def test_encoders_of_a_pipeline_know_their_columns():
+    table, feed = mixed_table()
+    columns = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(), ["kind"]))
+    few = table[["size", "kind"]]
+    model = make_pipeline(columns, mercer.SVR()).fit(few, Y)
+    true = model.predict(few)
+    for graph, kind, allowed in (
+        (to_onnx(model), np.float64, 1e-12),
+        (to_onnx(model, few), np.float64, 1e-12),
+        (to_onnx(model, few.astype({"size": np.float32})), np.float32, 1e-4),
+    ):
+        rows = {"size": feed["size"].astype(kind), "kind": feed["kind"]}
+        (found,) = onnxruntime.InferenceSession(graph.SerializeToString()).run(None, rows)
+        assert np.max(np.abs(found[:, 0] - true)) <= allowed * np.std(true)
+
+
+def test_a_sample_and_types_are_not_given_together():
+    model = mercer.SVR().fit(X, Y)
+    with pytest.raises(ValueError, match="X or initial_types, not both"):
+        to_onnx(model, X, initial_types=[("X", DoubleTensorType([None, 3]))])
+    with pytest.raises(ValueError, match="rows and columns"):
+        to_onnx(model, X[:, 0])
 
 
 REFUSED = {
@@ -510,7 +609,7 @@ def test_sparse_machines_become_dense_graphs(tmp_path):
     (tmp_path / "sparse.onnx").write_bytes(to_onnx(model).SerializeToString())
     (tmp_path / "sparse.pkl").write_bytes(pickle.dumps({"X": rows.toarray()}))
     true = model.predict(rows)
-    got = run(tmp_path)["sparse"]["variable"][:, 0]
+    got = run(tmp_path)["sparse"]["prediction"][:, 0]
     assert np.max(np.abs(got - true)) <= 1e-12 * np.std(true)
 
 
@@ -565,10 +664,10 @@ def test_any_number_of_rows_in_bounded_memory(tmp_path):
         (tmp_path / f"{n}.pkl").write_bytes(pickle.dumps({"X": rng.normal(size=(n, 3))}))
     for stem, out in run(tmp_path).items():
         points = pickle.loads((tmp_path / f"{stem}.pkl").read_bytes())["X"]
-        assert out["variable"].shape == (int(stem), 1)
+        assert out["prediction"].shape == (int(stem), 1)
         if len(points):
             true = model.predict(points)
-            assert np.max(np.abs(out["variable"][:, 0] - true)) <= 1e-12 * np.std(Z[:, 0])
+            assert np.max(np.abs(out["prediction"][:, 0] - true)) <= 1e-12 * np.std(Z[:, 0])
     grown = subprocess.run(
         [sys.executable, "-c", GROWTH, tmp_path / "1.onnx"], capture_output=True, text=True
     )

@@ -1,5 +1,6 @@
 """The page in a real browser: nobody is asked for anything, and dark is dark."""
 
+import re
 import runpy
 import shutil
 import threading
@@ -12,6 +13,8 @@ import pytest
 from matplotlib.image import imread
 
 import mercer
+from mercer.reporting.look import CSS
+from mercer.reporting.page import Section
 
 pytestmark = pytest.mark.skipif(
     shutil.which("chromium") is None, reason="Debian's chromium is not installed"
@@ -64,3 +67,21 @@ def test_light_and_dark(root, tmp_path, scheme, bright):
     look = f"--blink-settings=preferredColorScheme={scheme}"
     TOOLS["browse"](f"{root}/report.html", "--window-size=500,900", look, f"--screenshot={picture}")
     assert (np.median(imread(picture)[..., :3]) > 0.5) == bright
+
+
+@pytest.mark.parametrize(("width", "margin"), [(1400, 0.08), (500, 0.08)])
+def test_no_part_of_the_window_stays_empty(root, tmp_path, width, margin):
+    """Ink reaches to both sides of a wide window and of a narrow one, and not beyond."""
+    picture = tmp_path / "page.png"
+    size = f"--window-size={width},2400"
+    TOOLS["browse"](f"{root}/report.html", size, f"--screenshot={picture}")
+    pixels = imread(picture)[..., :3]
+    inked = np.flatnonzero(np.any(np.abs(pixels - pixels[0, 0]).max(axis=2) > 0.2, axis=0))
+    assert inked[0] < margin * width
+    assert (1.0 - margin) * width < inked[-1] < width - 8
+
+
+def test_tables_that_are_wider_than_a_phone_scroll_by_themselves():
+    page = Section("Data", "data").table("Inputs", ("a", "b", "c"), [(1, 2, 3)]).html
+    assert re.search(r'<div class="wide" tabindex="0"[^>]*><table>', page)
+    assert re.search(r"\.wide \{\s*overflow-x: auto", CSS)

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
@@ -38,6 +39,7 @@ from mercer import (
 from mercer.estimators import MultiOutputSVR
 from mercer.kernels import Gaussian, Matern
 from mercer.reporting.fits import held
+from mercer.reporting.page import number
 from mercer.reporting.script import script_of
 from mercer.selection import LSSVRCV, influence, tune
 
@@ -338,7 +340,7 @@ def test_sparse_matrices_and_frames_of_polars():
     X, y = sample(60)
     for table in (sparse.csr_array(X), polars.DataFrame(X)):
         machine = SVR(C=3.0).fit(table, y)
-        assert "Effect of every input" in titles(mercer.report(machine, table, y, cv=None))
+        assert "What moves the prediction" in titles(mercer.report(machine, table, y, cv=None))
 
 
 def test_splits_in_the_order_of_time():
@@ -354,7 +356,10 @@ def test_rows_are_drawn_where_there_are_many():
     text = read(mercer.report(machine, X, labels, max_rows=400, max_time=None))
     assert "5-fold cross-validation on 400 of 5,000 rows, drawn at random" in text
     assert "more than a fold has" in text
-    assert "rows that cross-validation predicts worst" in text
+    assert (
+        "Rows that the models of the cross-validation, which do not know them, predict worst"
+        in text
+    )
 
 
 def test_warnings_of_folds_are_told():
@@ -393,3 +398,71 @@ def test_the_page_is_saved_and_is_the_same_twice(tmp_path):
     path = first.save(tmp_path / "report.html")
     assert path.read_text(encoding="utf-8") == first.html
     assert first.title in repr(first)
+
+
+def pipeline_of_words():
+    X, y = sample()
+    table = pd.DataFrame({"size": X[:, 0], "age": X[:, 1], "kind": np.where(X[:, 1] > 0, "a", "b")})
+    table.loc[3, "age"] = np.nan
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    columns = make_column_transformer((numbers, ["size", "age"]), (OneHotEncoder(), ["kind"]))
+    return make_pipeline(columns, SVR(C=10.0)).fit(table, y), table, y
+
+
+def test_effects_come_first_and_one_measure_ranks_the_inputs():
+    X, y = sample()
+    table = pd.DataFrame(X, columns=["large", "small"])
+    machine = AutoRegressor(members=["gaussian"]).fit(table, y)
+    report = mercer.report(machine, table, y, cv=None, target="height")
+    assert titles(report)[0] == "What moves the prediction"
+    text = read(report)
+    assert "What moves height most: large, small." in text
+    assert text.count("Size of each effect on height") == 1
+    assert "How much inputs matter" not in text
+
+
+def test_what_happens_to_rows_is_told_in_words():
+    model, table, y = pipeline_of_words()
+    text = read(mercer.report(model, table, y, cv=None)).rpartition("The script that repeats it")[0]
+    assert (
+        "Before the machine sees a row: size, age: gaps are filled with the median, numbers are "
+        "centred and divided by their standard deviation; kind: every category becomes a column "
+        "of 0 and 1."
+    ) in text
+    assert "It is the last step of a pipeline" in text
+    for written in ("ColumnTransformer(", "Pipeline(", "stands inside", "StandardScaler()"):
+        assert written not in text
+
+
+def test_columns_that_pass_are_not_told():
+    X, y = sample()
+    table = pd.DataFrame(X, columns=["a", "b"])
+    columns = make_column_transformer(("passthrough", ["a", "b"]))
+    model = make_pipeline(columns, SVR()).fit(table, y)
+    assert "The machine sees the columns as they are." in read(
+        mercer.report(model, table, y, cv=None)
+    )
+
+
+def test_left_out_rows_of_the_fit_are_those_that_the_command_line_prints():
+    X, y = sample()
+    table = pd.DataFrame(X, columns=["a", "b"])
+    columns = make_column_transformer(("passthrough", ["a", "b"])).set_output(transform="pandas")
+    model = make_pipeline(columns, AutoRegressor(members=["gaussian"])).fit(table, y)
+    text = read(mercer.report(model, table, y, cv=None))
+    assert f"left out by the fit rows of the fit without inputs R² {number(model[-1].left_out_score_)} " in text  # fmt: skip  # noqa: E501
+    assert "this is what a fit on the command line prints" in text
+
+
+def test_rows_that_are_predicted_worst_have_the_predictions_of_the_folds():
+    X, y = sample()
+    report = mercer.report(AutoRegressor(members=["gaussian"]).fit(X, y), X, y, max_time=None)
+    part = report.html.split('id="influence"')[1].split("</section>")[0]
+    rows = re.findall(r'<tr><th scope="row">.*?</th>(.*?)</tr>', part)
+    for row in rows:
+        error, observed, predicted = (
+            float(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)[:3]
+        )
+        # Four digits of each.
+        assert error == pytest.approx(abs(observed - predicted), abs=2e-3)
+    assert len(rows) == 10

@@ -1,12 +1,15 @@
 """What a fit of a table says of itself: states of its line, and the time that it expects."""
 
 import io
+import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from mercer import AutoRegressor
-from mercer.data.progress import Line
+from mercer.data.progress import PATIENCE, Line
 from mercer.tabular.pilot import Expected, growth
 from mercer.tabular.telling import Telling
 
@@ -102,6 +105,66 @@ def test_nothing_is_shown_unless_asked(monkeypatch):
     monkeypatch.setattr("sys.stderr", terminal)
     with Line(lambda seconds: "fitting", show=False):
         pass
+    assert terminal.getvalue() == ""
+
+
+def test_a_line_that_nobody_asked_for_appears_after_some_patience(monkeypatch, clock):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr(Line, "_tick", lambda self: None)
+    with Line(lambda seconds: f"{seconds:.0f} s", show=None) as line:
+        clock[0] = 0.9 * PATIENCE
+        line.update()
+        assert terminal.getvalue() == ""
+        clock[0] = 1.1 * PATIENCE
+        line.update()
+    assert terminal.getvalue() == f"\r{1.1 * PATIENCE:.0f} s\033[K\r\033[K"
+
+
+def test_a_short_fit_leaves_no_trace_on_a_terminal(monkeypatch, clock):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with pytest.raises(KeyError), Line(lambda seconds: "fitting", show=None):
+        raise KeyError
+    assert terminal.getvalue() == ""
+
+
+def fitted(monkeypatch, stream, clock, **settings):
+    """Fit a small table on a stream; every look at the clock finds a second gone."""
+    monkeypatch.setattr("sys.stderr", stream)
+
+    def tick():
+        clock[0] += 1.0
+        return clock[0]
+
+    monkeypatch.setattr(time, "monotonic", tick)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    return AutoRegressor(members=["laplacian", "gaussian"], **settings).fit(X, X[:, 0] ** 2)
+
+
+def test_a_terminal_is_told_without_being_asked(monkeypatch, clock):
+    terminal = Terminal()
+    machine = fitted(monkeypatch, terminal, clock)
+    said = terminal.getvalue()
+    assert machine.get_params()["verbose"] is None
+    assert re.search(r"AutoRegressor: .+, 1 of 2 machines, \d+ s of about \d+ s; budget=", said)
+    assert said.endswith("\r\033[K")  # the line is cleared
+
+
+@pytest.mark.parametrize(
+    ("stream", "settings"), [(io.StringIO, {}), (Terminal, {"verbose": False})]
+)
+def test_files_and_whoever_wants_silence_are_told_nothing(monkeypatch, clock, stream, settings):
+    out = stream()
+    fitted(monkeypatch, out, clock, **settings)
+    assert out.getvalue() == ""
+
+
+def test_other_threads_are_silent(monkeypatch, clock):
+    """Lines of several fits at the same time would be drawn over each other."""
+    terminal = Terminal()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(fitted, monkeypatch, terminal, clock).result()
     assert terminal.getvalue() == ""
 
 

@@ -24,7 +24,8 @@ y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(len(X))
 FIT = (
     BEGIN
     + """
-machine = AutoRegressor(members=["gaussian", "laplacian"], **GIVEN).fit(X, y)  # compiles
+machine = AutoRegressor(members=["gaussian", "laplacian"], verbose=False, **GIVEN)
+machine.fit(X, y)  # compiles
 machine.set_params(verbose=True).fit(X, y)
 print(json.dumps(machine.seconds_))
 """
@@ -33,7 +34,7 @@ INTERRUPTED = (
     BEGIN
     + """
 few = X[:40]
-machine = AutoRegressor(members=["gaussian"]).fit(few, y[:40])
+machine = AutoRegressor(members=["gaussian"], verbose=False).fit(few, y[:40])
 before = vars(machine).copy(), machine.predict(few)
 machine.set_params(members="auto", verbose=True, **GIVEN)
 before[0].update(machine.get_params())

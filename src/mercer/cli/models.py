@@ -32,6 +32,9 @@ from mercer.selection import tune
 
 __all__ = ["CARD", "Model", "Question", "Wishes", "tuned"]
 
+LEAST_ROWS = 10
+"""Rows with a target that a fit needs."""
+
 CARD = "card_"
 """Attribute of a pipeline that holds its card."""
 
@@ -137,12 +140,11 @@ class Question:
                 frame = frame[there].reset_index(drop=True)
             table = Read(table.path, frame, left_out=table.left_out)
             column = frame[target]
+            _require_rows(table.path, len(column))
             X, plan = _columns(table, target, wishes, teller)
         task, why = _task(column, wishes)
         y = labels(column) if task == "classification" else numbers(column, table.path).to_numpy()
-        if len(y) < 10:
-            rows = plural(len(y), "row")
-            raise Refusal(f"{table.path} has {rows} with a target; at least 10 are needed.")
+        _require_rows(table.path, len(y))
         if len(np.unique(y)) < 2:
             raise Refusal(f"{table.path}: the target {target!r} has one value, {y[0]}.")
         if task == "classification" and len(np.unique(y)) > max(len(y) // 3, 10):
@@ -224,6 +226,13 @@ def _reading(table: Read, target: str) -> str | None:
     column_of(table.frame, target, table.path)
     found = reading_of(table.frame, target)
     return None if found is None else found.form
+
+
+def _require_rows(path: str, n: int) -> None:
+    """Refuse a table of few rows, before its columns are found to say nothing for this reason."""
+    if n < LEAST_ROWS:
+        rows = plural(n, "row")
+        raise Refusal(f"{path} has {rows} with a target; at least {LEAST_ROWS} are needed.")
 
 
 def _target(table: Read, target: str, form: str | None, teller: Teller | None = None) -> pd.Series:
@@ -548,7 +557,7 @@ def tuned(machine: Estimator, Z: PointsLike, y: AnyArray, seconds: float, shown:
         raise Refusal(f"{type(machine).__name__} cannot be tuned; leave out --tune.")
 
     Z = Z.to_numpy() if hasattr(Z, "to_numpy") else Z
-    found = tune(machine, Z, y, max_time=seconds, refit=False, callback=shown.tried)
+    found = tune(machine, Z, y, max_time=seconds, refit=False, callback=shown.tried, verbose=False)
     return clone(machine).set_params(**found.best_params_)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import shutil
 import sys
 import threading
@@ -9,7 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Any, Self, TextIO
 
-__all__ = ["Bar", "Line", "is_live"]
+__all__ = ["PATIENCE", "Bar", "Line", "about", "alone", "is_live"]
+
+PATIENCE = 2.0
+"""Seconds after which a fit that was not asked to say anything shows how far it is."""
 
 BAR_CHARACTERS = 24
 # Seconds between two looks at the clock while a line is shown.
@@ -29,6 +33,32 @@ def is_live(stream: TextIO) -> bool:
     return notebook or bool(getattr(stream, "isatty", lambda: False)())
 
 
+def alone() -> bool:
+    """Return whether this is the first thread of the first process.
+
+    Others, such as those of a cross-validation, would draw their lines over each other.
+
+    Examples
+    --------
+    >>> alone()
+    True
+    """
+    first = multiprocessing.current_process().name == "MainProcess"
+    return first and threading.current_thread() is threading.main_thread()
+
+
+def about(seconds: float) -> float:
+    """Return a time with as many digits as an estimate deserves.
+
+    Examples
+    --------
+    >>> about(3.14), about(14.4), about(47.0), about(1234.0)
+    (3.0, 14.0, 45.0, 1260.0)
+    """
+    step = 1.0 if seconds < 20 else 5.0 if seconds < 100 else 10.0 if seconds < 600 else 60.0
+    return max(1.0, round(seconds / step) * step)
+
+
 def anew(text: str) -> str:
     """Return what draws a line anew: over the last one, whose rest is erased."""
     return f"\r{text}\033[K"
@@ -37,16 +67,17 @@ def anew(text: str) -> str:
 class Line:
     """Shows what a fit does, how far it is and how long it takes, in one line that is drawn anew.
 
-    The line is there from the beginning, is drawn whenever it says something else or another
-    second has passed, and gives way to what is said at the end; after an error it stays and is
-    ended. Only on a terminal and in a notebook: elsewhere nothing is written.
+    The line is there from the beginning or after some patience, is drawn whenever it says something
+    else or another second has passed, and gives way to what is said at the end; after an error it
+    stays and is ended. Only on a terminal and in a notebook: elsewhere nothing is written.
 
     Parameters
     ----------
     text : callable
         What the line says, given the seconds since the beginning. It is called from two threads.
-    show : bool, default=True
-        Whether to show anything at all.
+    show : bool or None, default=True
+        Whether to show anything at all. None is for what nobody asked for: the line is shown by the
+        first thread of the first process only, and after :data:`PATIENCE`.
 
     Examples
     --------
@@ -55,18 +86,20 @@ class Line:
     False
     """
 
-    def __init__(self, text: Callable[[float], str], show: bool = True) -> None:
+    def __init__(self, text: Callable[[float], str], show: bool | None = True) -> None:
         self.text = text
         self.stream: TextIO = sys.stderr
-        self.live = show and is_live(self.stream)
+        self.live = (alone() if show is None else show) and is_live(self.stream)
+        self.patience = PATIENCE if show is None else 0.0
         self.began = time.monotonic()
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._last = ""
 
     def update(self) -> None:
         """Draw the line if it says something else."""
-        if self.live:
-            text = self.text(time.monotonic() - self.began)
+        passed = time.monotonic() - self.began
+        if self.live and passed >= self.patience:
+            text = self.text(passed)
             # A line that reaches the last column would be continued on the next one.
             text = text[: shutil.get_terminal_size().columns - 1]
             with self._lock:
@@ -83,7 +116,7 @@ class Line:
     def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
         with self._lock:
             self._ended.set()
-            if self.live:
+            if self.live and self._last:
                 self._write(anew("") if kind is None else "\n")
 
     def _tick(self) -> None:

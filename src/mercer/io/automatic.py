@@ -186,7 +186,7 @@ def exacting(model: Any, Z: Array, planned: Planned) -> list[int]:
 
 def _says(member: Any, out: dict[str, Value], d: int) -> Value:
     if not issubclass(member.task, Logistic):
-        f = out["variable"]
+        f = out["prediction"]
         return soft_odds(f, d) if issubclass(member.task, SquaredSigns) else f
     scores, classes = out["scores"], member.machine.classes_
     if len(classes) == max(d, 2):
@@ -243,7 +243,7 @@ def quantiles(model: Any, f: Value, forms: Forms, levels: Any, planned: Planned)
     shifts = np.array([spread.quantile(float(level)) for level in levels]) * float(model._scale[0])
     if spread.machine is None:
         return f + shifts[None]
-    roots: Value = planned(spread.machine).said(forms.of(model._spread_member))["variable"]
+    roots: Value = planned(spread.machine).said(forms.of(model._spread_member))["prediction"]
     roots = roots.at_least(float(spread.least))
     return f + (roots * roots) * shifts[None]
 

@@ -13,8 +13,9 @@ PRECISIONS = ("float32", "float64")
 
 def to_onnx(
     model: Any,
+    X: Any = None,
     *,
-    precision: str = "float64",
+    precision: str | None = None,
     initial_types: Any = None,
     name: str = "mercer",
 ) -> Any:
@@ -30,31 +31,38 @@ def to_onnx(
     ----------
     model : estimator
         A fitted machine, or a pipeline that ends in one.
-    precision : {"float64", "float32"}, default="float64"
-        Type of the inputs and outputs.
+    X : data frame or array-like, optional
+        Some rows in the types in which they will be fed, one row is enough: a data frame has one
+        input a column, a matrix of numbers the input ``X``. A graph of ONNX takes one type for an
+        input and refuses others: give rows of float32 where float32 will be fed.
+    precision : {"float64", "float32"}, optional
+        Type in which the graph computes, and type of its outputs: by default float32 where all
+        fractions of `X` are of that type, otherwise float64. Inputs of another type are cast first.
     initial_types : list of (str, type), optional
-        Inputs as skl2onnx takes them, for pipelines whose columns have different types; by default
-        one matrix of numbers, ``X``.
+        Inputs as skl2onnx takes them, instead of `X`. Without both, a model has one matrix of
+        numbers ``X``, or one input a column where it saw words or dates.
     name : str, default="mercer"
         Name of the graph.
 
     Returns
     -------
     onnx.ModelProto
-        Its outputs are ``variable`` (n, k) of regressors, with ``interval`` (n, 2) and
-        ``quantiles`` (n, q) where the machine has them as functions; ``label`` (n,), ``scores``
-        and ``probabilities`` (n, k) of classifiers, whose columns are in the order of ``classes_``,
-        of two classes too.
+        Its outputs are ``prediction`` (n, k) of regressors, with ``lower`` and ``upper`` (n, 1),
+        the ends of ``predict_interval``, and ``quantiles`` (n, q) where the machine has them as
+        functions; ``label`` (n,), ``scores`` and ``probabilities`` (n, k) of classifiers, whose
+        columns are in the order of ``classes_``, of two classes too.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mercer import SVR
-    >>> X = np.linspace(0.0, 1.0, 20)[:, None]
-    >>> graph = to_onnx(SVR(C=10.0).fit(X, np.sin(6.0 * X[:, 0])), precision="float32")
+    >>> X = np.linspace(0.0, 1.0, 20, dtype=np.float32)[:, None]
+    >>> graph = to_onnx(SVR(C=10.0).fit(X, np.sin(6.0 * X[:, 0])), X[:1])
     >>> [output.name for output in graph.graph.output]
-    ['variable']
+    ['prediction']
     """
-    if precision not in PRECISIONS:
+    if precision not in (None, *PRECISIONS):
         raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}.")
-    return plugin("onnx").to_onnx(model, precision, initial_types, name)
+    if X is not None and initial_types is not None:
+        raise ValueError("give rows X or initial_types, not both: each says what the inputs are.")
+    return plugin("onnx").to_onnx(model, X, precision, initial_types, name)

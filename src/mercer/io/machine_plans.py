@@ -114,14 +114,16 @@ def regressor(model: Any) -> Plan:
     """
     f, Z, wide = _functions(model)
     width = len(np.atleast_2d(model.null_space_coef_))
-    return Plan(model, lambda x: {"variable": f(x)}, {"variable": width}, None, Z, wide)
+    return Plan(model, lambda x: {"prediction": f(x)}, {"prediction": width}, None, Z, wide)
 
 
 def _censored(model: CensoredRegressor) -> Plan:
     plain = regressor(model)
     if not model.log:
         return plain
-    return _changed(plain, lambda x, out: {"variable": out["variable"].map("Exp")}, {"variable": 1})
+    return _changed(
+        plain, lambda x, out: {"prediction": out["prediction"].map("Exp")}, {"prediction": 1}
+    )
 
 
 def _changed(
@@ -135,10 +137,10 @@ def _with_walls(model: Any, walls: Callable[[Value], tuple[Any, Any]]) -> Plan:
     """Return a regressor with an interval around its function."""
 
     def change(x: Value, out: Outputs) -> Outputs:
-        f, (lower, upper) = out["variable"], walls(x)
+        f, (lower, upper) = out["prediction"], walls(x)
         return out | {"interval": (f - lower).beside(f + upper)}
 
-    return _changed(regressor(model), change, {"variable": 1, "interval": 2})
+    return _changed(regressor(model), change, {"prediction": 1, "interval": 2})
 
 
 def _support_vector_tube(model: SupportVectorTube) -> Plan:
@@ -172,12 +174,12 @@ def _band(model: QuantileBand) -> Plan:
     def write(x: Value) -> Outputs:
         q = f(x).ascending(k)
         return {
-            "variable": q.columns([middle]),
+            "prediction": q.columns([middle]),
             "interval": q.columns([0, k - 1]),
             "quantiles": q,
         }
 
-    return Plan(model, write, {"variable": 1, "interval": 2, "quantiles": k}, None, Z, wide)
+    return Plan(model, write, {"prediction": 1, "interval": 2, "quantiles": k}, None, Z, wide)
 
 
 def _trend(model: GeneralizedLeastSquares) -> Plan:
@@ -185,9 +187,9 @@ def _trend(model: GeneralizedLeastSquares) -> Plan:
     Z = np.random.default_rng(0).normal(size=(TRIED_POINTS, p))
 
     def write(x: Value) -> Outputs:
-        return {"variable": free_part(x, model.null_space_, b, p, np.zeros(p))}
+        return {"prediction": free_part(x, model.null_space_, b, p, np.zeros(p))}
 
-    return Plan(model, write, {"variable": 1}, None, Z, True)
+    return Plan(model, write, {"prediction": 1}, None, Z, True)
 
 
 # Classifiers -------------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ def voted(model: Any, functions: Plan, more: Any = None) -> Plan:
     k = len(model.classes_)
 
     def change(x: Value, out: Outputs) -> Outputs:
-        f = out["variable"]
+        f = out["prediction"]
         return _decided(f, k) | ({} if more is None else more(f))
 
     widths = {LABEL: 0, "scores": k} | ({} if more is None else {"probabilities": k})
@@ -253,7 +255,7 @@ def _pairs(model: PairwiseClassifier) -> Plan:
             "without probability, or a CalibratedClassifierCV."
         )
     if k == 2:
-        functions = Plan(model, lambda x: {"variable": f(x)}, {"variable": 1}, None, Z, wide)
+        functions = Plan(model, lambda x: {"prediction": f(x)}, {"prediction": 1}, None, Z, wide)
         return voted(model, functions)
     pairs = model._class_pairs()
     first, second = np.zeros((len(pairs), k)), np.zeros((len(pairs), k))
@@ -324,7 +326,7 @@ def _codes(model: LSSVC) -> Plan:
 
 def _one_class(model: OneClassSVM) -> Plan:
     def change(x: Value, out: Outputs) -> Outputs:
-        f = out["variable"]
+        f = out["prediction"]
         return {LABEL: f.beside(-f).largest(), "scores": f}  # the boundary is inside
 
     plan = _changed(regressor(model), change, {LABEL: 0, "scores": 1})
@@ -339,9 +341,9 @@ def _missing(model: MissingInputRegressor) -> Plan:
 
     def outputs(x: Value) -> Outputs:
         f, low, high = write(x)
-        return {"variable": f, "interval": low.beside(high)}
+        return {"prediction": f, "interval": low.beside(high)}
 
-    return Plan(model, outputs, {"variable": 1, "interval": 2}, None, Z, False)
+    return Plan(model, outputs, {"prediction": 1, "interval": 2}, None, Z, False)
 
 
 def _missing_classes(model: MissingInputClassifier) -> Plan:
@@ -350,7 +352,9 @@ def _missing_classes(model: MissingInputClassifier) -> Plan:
             f"{type(model).__name__}(abstain=...) has a label that is no class; fit it without."
         )
     write, Z = with_gaps(model)
-    functions = Plan(model, lambda x: {"variable": write(x)[0]}, {"variable": 1}, None, Z, False)
+    functions = Plan(
+        model, lambda x: {"prediction": write(x)[0]}, {"prediction": 1}, None, Z, False
+    )
     return voted(model, functions, _logistic(model))
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from onnx import GraphProto, ModelProto, TensorProto, numpy_helper
-from onnx.helper import make_graph, make_tensor_value_info
+from onnx.helper import (
+    make_graph,
+    make_node,
+    make_tensor_value_info,
+    np_dtype_to_tensor_dtype,
+)
 from skl2onnx import convert_sklearn, update_registered_converter
 from skl2onnx._parse import _parse_sklearn_column_transformer
 from skl2onnx.common.data_types import (
@@ -25,7 +30,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer._typing import AnyArray
+from mercer.io.column_types import column_types
 from mercer.io.errors import CannotConvert
+from mercer.io.inputs import MATRIX, inputs_of
 from mercer.io.plans import LABEL, Plan, plan_of
 from mercer.io.steps import Cells, dated, dates, encoded, interpolated
 from mercer.io.symbols import Backend, Handle, Outputs, Value
@@ -37,6 +44,9 @@ if TYPE_CHECKING:
     from skl2onnx.common.data_types import TensorType
 
 __all__ = ["OPSET", "to_onnx"]
+
+INTERVAL, LOWER, UPPER = "interval", "lower", "upper"
+"""An interval in plans, and the outputs of a graph that have its ends."""
 
 OPSET = 17
 """Version of ONNX's operators that graphs are written in; all of them are there since 13."""
@@ -194,10 +204,19 @@ def _parse(scope: Scope, model: Any, inputs: list[Variable], custom_parsers: Any
     operator = scope.declare_local_operator(_alias(type(model)), model)
     operator.inputs = inputs
     number = DoubleTensorType if _is_wide(inputs) else FloatTensorType
-    for name, width in plan.widths.items():
+    for name, width in _named(plan.widths).items():
         kind = _label_type(plan.classes) if name == LABEL else number([None, width])
         operator.outputs.append(scope.declare_local_variable(name, kind))
     return operator.outputs
+
+
+def _named(widths: dict[str, int]) -> dict[str, int]:
+    """Return the outputs of a graph with their widths: an interval has an output for each end."""
+    ends = {LOWER: 1, UPPER: 1}
+    found: dict[str, int] = {}
+    for name, width in widths.items():
+        found |= ends if name == INTERVAL else {name: width}
+    return found
 
 
 def _shapes(operator: Operator) -> None:
@@ -213,8 +232,11 @@ def _convert(scope: Scope, operator: Operator, container: Container) -> None:
     else:
         cells = _columns(backend, operator.inputs, dated(plan.encoder))
         x = encoded(cells, plan.encoder, backend, single)
-    found = plan.said(x)
-    for (name, _), output in zip(plan.widths.items(), operator.outputs, strict=True):
+    found = dict(plan.said(x))
+    if INTERVAL in found:
+        ends = found[INTERVAL]
+        found |= {LOWER: ends.columns([0]), UPPER: ends.columns([1])}
+    for name, output in zip(_named(plan.widths), operator.outputs, strict=True):
         value = found[name].handle
         if name == LABEL:
             assert plan.classes is not None
@@ -360,15 +382,48 @@ def _own(model: Any) -> list[Any]:
     return found
 
 
-def to_onnx(model: Any, precision: str, initial_types: Any, name: str) -> ModelProto:
+def _cast_inputs(graph: GraphProto, types: Mapping[str, np.dtype[Any]]) -> None:
+    """Let inputs of a graph have the types of a sample; the first nodes cast them.
+
+    Parameters
+    ----------
+    graph : GraphProto
+        The graph, which is changed.
+    types : mapping from str to dtype
+        Types by the name of the input.
+    """
+    renamed, casts = {}, []
+    for one in graph.input:
+        wanted = one.type.tensor_type.elem_type
+        given = np_dtype_to_tensor_dtype(types[one.name]) if one.name in types else wanted
+        if given != wanted:
+            renamed[one.name] = f"{one.name}_cast"
+            casts.append(make_node("Cast", [one.name], [renamed[one.name]], to=wanted))
+            one.type.tensor_type.elem_type = given
+    left = [graph]
+    while left:  # bodies of loops read the inputs of the graph around them
+        for node in (part := left.pop()).node:
+            node.input[:] = [renamed.get(name, name) for name in node.input]
+            left += [one.g for one in node.attribute if one.HasField("g")]
+        if part is graph:
+            nodes = [*casts, *graph.node]
+            del graph.node[:]
+            graph.node.extend(nodes)
+
+
+def to_onnx(model: Any, X: Any, precision: str | None, initial_types: Any, name: str) -> ModelProto:
     """Convert a model; see :func:`mercer.io.to_onnx`."""
     try:
         for machine in _own(model):
             _plan(machine)  # refuses by name before anything is written
             _register(type(machine))
+        types: dict[str, np.dtype[Any]] = {}
         if initial_types is None:
+            found = inputs_of(model, X)
+            precision, types = precision or found.precision, found.types
             kind = TYPES[np.dtype(precision)]
-            initial_types = [("X", kind([None, int(model.n_features_in_)]))]
+            matrix = [(MATRIX, kind([None, int(model.n_features_in_)]))]
+            initial_types = column_types(found.kinds, precision) if found.kinds else matrix
         graph: ModelProto = convert_sklearn(
             model,
             name=name,
@@ -376,6 +431,7 @@ def to_onnx(model: Any, precision: str, initial_types: Any, name: str) -> ModelP
             target_opset={"": OPSET, "ai.onnx.ml": 3},
             custom_parsers={ColumnTransformer: _parse_columns},
         )
+        _cast_inputs(graph.graph, types)
         return graph
     finally:
         _PLANS.clear()

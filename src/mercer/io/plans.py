@@ -109,8 +109,10 @@ def _certified(model: CertifiedSVC) -> Plan:
 def _conformal(model: ConformalRegressor) -> Plan:
     """Return a machine with the interval of split conformal prediction, whose ends are shifts."""
     inner = plan_of(model.estimator_)
-    plain = Plan(model, lambda x: _only(inner.write(x)), {"variable": 1}, None, inner.Z, inner.wide)
-    if "variable" not in inner.widths or not len(inner.Z) or model._band:
+    plain = Plan(
+        model, lambda x: _only(inner.write(x)), {"prediction": 1}, None, inner.Z, inner.wide
+    )
+    if "prediction" not in inner.widths or not len(inner.Z) or model._band:
         return plain
     spread = None if model._spread is None else _planned(model._spread)
     at = inner.Z[:TRIED_POINTS]
@@ -123,17 +125,17 @@ def _conformal(model: ConformalRegressor) -> Plan:
         return plain
 
     def write(x: Value) -> Outputs:
-        f = inner.write(x)["variable"]
+        f = inner.write(x)["prediction"]
         shifts = np.array([[below, above]])
         if spread is None:
-            return {"variable": f, "interval": f + shifts}
-        return {"variable": f, "interval": spread.write(x)["variable"].map("Exp") * shifts + f}
+            return {"prediction": f, "interval": f + shifts}
+        return {"prediction": f, "interval": spread.write(x)["prediction"].map("Exp") * shifts + f}
 
-    return replace(plain, write=write, widths={"variable": 1, "interval": 2})
+    return replace(plain, write=write, widths={"prediction": 1, "interval": 2})
 
 
 def _only(outputs: Outputs) -> Outputs:
-    return {"variable": outputs["variable"]}
+    return {"prediction": outputs["prediction"]}
 
 
 def _threshold(model: ThresholdSelector) -> Plan:
@@ -194,7 +196,7 @@ def _mixed(model: Any, write: Callable[[Sequence[int], Value], Outputs], **parts
 
 
 def _auto_regressor(model: AutoRegressor) -> Plan:
-    widths = {"variable": model._outputs}
+    widths = {"prediction": model._outputs}
     if model._outputs == 1:
         widths |= {"interval": 2, "quantiles": len(LEVELS)}
 
@@ -202,9 +204,9 @@ def _auto_regressor(model: AutoRegressor) -> Plan:
         forms = Forms(M)
         f = predictions(model, M, members(model, forms, _planned, exact))
         if model._outputs > 1:
-            return {"variable": f}
+            return {"prediction": f}
         q = quantiles(model, f, forms, LEVELS, _planned)
-        return {"variable": f, "interval": q.columns([0, len(LEVELS) - 1]), "quantiles": q}
+        return {"prediction": f, "interval": q.columns([0, len(LEVELS) - 1]), "quantiles": q}
 
     return _mixed(model, write, widths=widths, classes=None)
 

@@ -62,7 +62,7 @@ LABEL = "label"
 """Name of the output that counts classes."""
 
 METHODS = {
-    "variable": "predict",
+    "prediction": "predict",
     "interval": "predict_interval",
     "quantiles": "predict_quantiles",
     "probabilities": "predict_proba",

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 
 from mercer._sklearn import StrOptions
 from mercer._typing import PointsLike
 from mercer._words import did_you_mean
+from mercer.kernels.named import ALIASES
 
 __all__ = ["ScaleWarning", "explained", "explaining_data", "warn_of_scales"]
 
@@ -24,6 +25,14 @@ MAX_LISTED_COLUMNS = 5
 # Features that vary so many times less than the widest one do not count in distances; nobody is
 # told of it unless they are so large a part of the features. Rows that are looked at.
 WIDER, PART, LOOKED_AT = 100.0, 0.2, 10_000
+
+
+# What may be given beside names.
+OBJECTS = {
+    "approximation": "a number of landmarks such as 2000, or an object such as "
+    'Nystrom(2000, centres="leverage")',
+    "kernel": "a function of two sets of points, or an object such as Gaussian(length_scale=2.0)",
+}
 
 
 class ScaleWarning(UserWarning):
@@ -85,7 +94,7 @@ def explained(estimator: Any, message: str) -> str:
     >>> from mercer import SVC
     >>> SVC(kernel="gausian").fit([[0.0], [1.0]], [0, 1])
     Traceback (most recent call last):
-    sklearn.utils._param_validation.InvalidParameterError: ... Did you mean 'gaussian'?
+    sklearn.utils._param_validation.InvalidParameterError: ... Did you mean 'gaussian'? Give ...
     """
     found = re.match(r"The '(\w+)' parameter of (\w+)", message)
     if found is None or not hasattr(estimator, found[1]):
@@ -99,13 +108,10 @@ def explained(estimator: Any, message: str) -> str:
     for allowed in estimator._parameter_constraints.get(name, ()):
         words |= set(allowed.options) if isinstance(allowed, StrOptions) else set()
     meant = did_you_mean(given, words)
-    if name != "approximation" or not words:
+    if name not in OBJECTS or not words:
         return message + meant
-    listed = ", ".join(repr(word) for word in sorted(words))
-    return (
-        f"approximation={given!r} of {found[2]} is not known.{meant} Give {listed}, a number of "
-        'landmarks such as 2000, or an object such as Nystrom(2000, centres="leverage").'
-    )
+    listed = ", ".join(repr(word) for word in sorted(words - ALIASES.keys()))
+    return f"{name}={given!r} of {found[2]} is not known.{meant} Give {listed}, {OBJECTS[name]}."
 
 
 @contextmanager
@@ -146,11 +152,14 @@ def _missing(machine: object, X: PointsLike) -> str:
     columns = np.flatnonzero(np.asarray(missing, dtype=bool).any(axis=0))
     shown = [names[j] if names else int(j) for j in columns]
     where = f" in {len(shown)} of {np.shape(missing)[1]} columns ({_listed(shown)})"
+    filled = f"make_pipeline(SimpleImputer(), {type(machine).__name__}())"
+    contains = f"Input X contains NaN{where if shown else ''}."
+    if not isinstance(machine, ClassifierMixin | RegressorMixin):
+        return f"{contains} Fill them in first, as in {filled}."
     kind = "Classifier" if isinstance(machine, ClassifierMixin) else "Regressor"
     return (
-        f"Input X contains NaN{where if shown else ''}. Use MissingInput{kind}, which accounts for "
-        f"missing inputs, Auto{kind}, or fill them in first, as in "
-        f"make_pipeline(SimpleImputer(), {type(machine).__name__}())."
+        f"{contains} Use MissingInput{kind}, which accounts for missing inputs, Auto{kind}, or "
+        f"fill them in first, as in {filled}."
     )
 
 

@@ -20,6 +20,7 @@ from mercer.plotting.margins import AdaptiveMarginDisplay, MarginDisplay
 from mercer.plotting.pictures import PreimageDisplay
 from mercer.plotting.shape import ShapeDisplay
 from mercer.plotting.survival import SurvivalCalibrationDisplay, SurvivalDisplay
+from mercer.plotting.table import TableDisplay
 
 __all__ = [
     "AdaptiveMarginDisplay",
@@ -47,4 +48,5 @@ __all__ = [
     "ShapeDisplay",
     "SurvivalCalibrationDisplay",
     "SurvivalDisplay",
+    "TableDisplay",
 ]

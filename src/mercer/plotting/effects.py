@@ -178,7 +178,9 @@ class EffectDisplay(Display):
                 ends = np.vstack([effect.mean - effect.low, effect.high - effect.mean])
                 axes.errorbar(x, effect.mean, np.maximum(ends, 0.0), fmt="o", color=colour)
                 words = [str(word)[:12] for word in effect.values]
-                axes.set_xticks(x, words, rotation=30, parse_math=False)
+                axes.set_xticks(
+                    x, words, rotation=30, ha="right", rotation_mode="anchor", parse_math=False
+                )
             axes.axhline(0.0, color="0.7", lw=0.8, zorder=0)
             axes.set_xlabel(effect.name, parse_math=False)
             if k % columns == 0:

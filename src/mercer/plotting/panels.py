@@ -7,7 +7,18 @@ import numpy as np
 from mercer.kernels.points import Array
 from mercer.plotting.base import Axes
 
-__all__ = ["bars", "calibration", "descent", "histogram", "intervals", "kept", "roc", "versus"]
+__all__ = [
+    "bars",
+    "calibration",
+    "confusion",
+    "descent",
+    "histogram",
+    "intervals",
+    "kept",
+    "reliability",
+    "roc",
+    "versus",
+]
 
 
 def _label(ax: Axes, x: str, y: str) -> None:
@@ -50,7 +61,14 @@ def bars(ax: Axes, names: list[str], values: Array, what: str) -> None:
     _label(ax, what, "")
 
 
-def versus(ax: Axes, x: Array, y: Array, names: tuple[str, str], line: str) -> None:
+def versus(
+    ax: Axes,
+    x: Array,
+    y: Array,
+    names: tuple[str, str],
+    line: str,
+    ends: Array | None = None,
+) -> None:
     """Draw points, and the line on which they would lie without errors.
 
     Parameters
@@ -60,11 +78,15 @@ def versus(ax: Axes, x: Array, y: Array, names: tuple[str, str], line: str) -> N
     names : tuple of str
     line : {"equal", "zero"}
         The diagonal, or the horizontal axis.
+    ends : (n, 2) array, optional
+        Ends of an interval for each y.
     """
+    if ends is not None:
+        ax.vlines(x, *ends.T, color="C0", alpha=0.2, lw=1.5)
     ax.scatter(x, y, s=9.0, color="C0", alpha=0.6, lw=0.0)
     if line == "equal":
-        ends = [min(x.min(), y.min()), max(x.max(), y.max())]
-        ax.plot(ends, ends, color="0.3", lw=1.0)
+        corners = [min(x.min(), y.min()), max(x.max(), y.max())]
+        ax.plot(corners, corners, color="0.3", lw=1.0)
     else:
         ax.axhline(0.0, color="0.3", lw=1.0)
     _label(ax, *names)
@@ -101,6 +123,53 @@ def calibration(ax: Axes, said: Array, came: Array, counts: Array) -> None:
     ax.scatter(said, came, s=12.0 + 120.0 * counts / counts.max(), color="C0", alpha=0.8, lw=0.0)
     ax.set_aspect("equal")
     _label(ax, "predicted probability", "observed share")
+
+
+def reliability(said: Array, came: Array, bins: int = 10) -> tuple[Array, Array, Array]:
+    """Return mean probability, share and count by bins of equally many rows.
+
+    Parameters
+    ----------
+    said : (n,) array
+        Predicted probabilities of a class.
+    came : (n,) array of bool
+        Whether it was observed.
+    bins : int, default=10
+
+    Examples
+    --------
+    >>> said, came = np.array([0.1, 0.3, 0.6, 0.8]), np.array([False, False, True, True])
+    >>> [part.round(1).tolist() for part in reliability(said, came, bins=2)]
+    [[0.2, 0.7], [0.0, 1.0], [2, 2]]
+    """
+    groups = [g for g in np.array_split(np.argsort(said, kind="stable"), bins) if len(g)]
+    return (
+        np.array([said[g].mean() for g in groups]),
+        np.array([came[g].mean() for g in groups]),
+        np.array([len(g) for g in groups]),
+    )
+
+
+def confusion(ax: Axes, names: list[str], counts: Array) -> None:
+    """Draw the shares of every class that are predicted as each class.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    names : list of str
+    counts : (k, k) array
+        Rows are observed, columns predicted classes.
+    """
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
+    if len(names) <= 10:
+        for (i, j), share in np.ndenumerate(shares):
+            colour = "white" if share > 0.6 else "0.2"
+            ax.text(j, i, f"{counts[i, j]:.0f}", ha="center", va="center", color=colour)
+    places = np.arange(len(names))
+    ax.set_xticks(places, [name[:12] for name in names], rotation=30, parse_math=False)
+    ax.set_yticks(places, [name[:12] for name in names], parse_math=False)
+    _label(ax, "predicted", "observed")
 
 
 def intervals(ax: Axes, y: Array, ends: Array, name: str) -> None:

@@ -95,14 +95,14 @@ def report(
 ) -> Report:
     r"""Describe a fitted model on one self-contained page that can be shown to a colleague.
 
-    The page has the data and their preprocessing, the machine and why it was chosen, the
-    certificate in words, nested cross-validation
+    The page begins with the effect of every input and with nested cross-validation
 
     .. math:: \frac1n \sum_k \sum_{i \in \text{fold } k} l\bigl(y_i, f^{(-k)}(x_i)\bigr)
 
-    in which every fold repeats tuning and preprocessing, residuals or ROC and calibration, the
-    effect of every input, the most influential rows, what the kernel keeps and removes, what was
-    tried in tuning, what may be claimed, times and memory, and the script that repeats the fit.
+    in which every fold repeats tuning and preprocessing, residuals or ROC and calibration, and the
+    most influential rows. It goes on with the data and their preprocessing, the machine, its
+    certificate in words, what the kernel keeps and removes, what was tried in tuning, what may be
+    claimed, times and memory, and the script that repeats the fit.
 
     Parameters
     ----------
@@ -168,13 +168,13 @@ def report(
         drawn = predictions_of(subject.model, subject.rows(some), subject.y[some], classes)
         whose = "rows of the fit, which look better than new ones"
     parts: list[Section | None] = [
+        effects_section(subject, limits[1]),
+        validation_section(subject, judged, test),
+        errors_section(subject, drawn, whose),
+        influence_section(subject, judged, limits[1]),
         data_section(subject),
         machine_section(subject),
         certificate_section(subject),
-        validation_section(subject, judged, test),
-        errors_section(subject, drawn, whose),
-        effects_section(subject, limits[1]),
-        influence_section(subject, judged, limits[1]),
         kernel_section(subject),
         tuning_section(subject),
         claims_section(subject, test, X_test, judged),

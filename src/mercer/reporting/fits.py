@@ -26,12 +26,11 @@ def machine_section(subject: Subject) -> Section:
     section = Section("The machine, and why this one", "machine")
     machine = subject.machine
     section.lead(f"{type(machine).__name__}: {first_sentence(machine)}")
-    around = [type(layer).__name__ for layer in subject.layers]
-    if around:
-        section.say(f"It stands inside {', inside '.join(reversed(around))}.")
+    for layer in reversed(subject.layers):
+        section.say(_around(layer))
     solution = getattr(machine, "solution_", None)
     if solution is not None:
-        section.say(f"Solver {solution.solver}, because of: {solution.reason}.")
+        section.say(f"Its solver is {solution.solver}, because of: {solution.reason}.")
     reason = getattr(machine, "approximation_reason_", None)
     if reason:
         section.say(f"Approximation: {reason}")
@@ -48,16 +47,25 @@ def machine_section(subject: Subject) -> Section:
         head = ("machine", "weight", explained.measure, "seconds")
         together = ("together", 1.0, explained.error, "")
         section.table("Machines and their weights", head, [*explained.members, together])
-        shares = [(name, f"{100 * share:.1f} %") for name, share in explained.columns[:20]]
-        section.table("How much inputs matter to the machines", ("input", "share"), shares)
         for note in explained.notes:
             section.warn(note)
     return section
 
 
+def _around(layer: object) -> str:
+    """Return the sentence about an estimator that a machine is part of."""
+    if hasattr(layer, "steps"):
+        return "It is the last step of a pipeline; the section on data says what comes before it."
+    if hasattr(layer, "best_estimator_") or hasattr(layer, "tuning_"):
+        return "Its settings were chosen by a search, which has a section of its own below."
+    return f"It is part of {type(layer).__name__}: {first_sentence(layer)}"
+
+
 def _settings(machine: Estimator) -> Iterator[tuple[str, object]]:
     fresh = type(machine)().get_params(deep=False) if _makes(type(machine)) else {}
     for name, value in machine.get_params(deep=False).items():
+        if name == "verbose":  # changes what is shown, and nothing that is fitted
+            continue
         if name not in fresh or repr(fresh[name]) != repr(value):
             yield name, value
     for name in ("kernel_", "C_", "epsilon_", "nu_"):

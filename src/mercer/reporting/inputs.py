@@ -11,7 +11,7 @@ from mercer._typing import AnyArray
 from mercer.plotting import panels
 from mercer.reporting.page import Section, number
 from mercer.reporting.subject import Subject
-from mercer.reporting.words import plural
+from mercer.reporting.words import first_sentence, plural
 
 __all__ = ["data_section"]
 
@@ -98,8 +98,13 @@ def _different(values: AnyArray) -> str:
 
 def _preprocessing(subject: Subject) -> Iterator[str]:
     if subject.transformers:
-        steps = ", then ".join(f"{name}: {_short(step)}" for name, step in subject.transformers)
-        yield f"Before the machine sees a row, it passes {steps}."
+        said = [step_in_words(step) for _, step in subject.transformers]
+        steps = [words for words in said if words != f"all inputs: {AS_THEY_ARE}"]
+        yield (
+            f"Before the machine sees a row: {'; then '.join(steps)}."
+            if steps
+            else "The machine sees the columns as they are."
+        )
     if subject.found("standardize") is True:
         yield "The machine divides every input by its standard deviation."
     encoder = subject.found("encoder_")
@@ -116,6 +121,75 @@ def _preprocessing(subject: Subject) -> Iterator[str]:
         yield "The machine sees the rows as they are, without scaling."
 
 
-def _short(step: object) -> str:
-    text = " ".join(repr(step).split())
-    return text if len(text) < 300 else text[:299] + "…"
+STEPS = {
+    "StandardScaler": "numbers are centred and divided by their standard deviation",
+    "Scaler": "numbers are centred and divided by their standard deviation",
+    "MinMaxScaler": "numbers are scaled to the range from 0 to 1",
+    "RobustScaler": "numbers are centred on their median and divided by their quartile range",
+    "RankNormalizer": "numbers are replaced by the normal scores of their ranks",
+    "QuantileTransformer": "numbers are replaced by their quantiles",
+    "OneHotEncoder": "every category becomes a column of 0 and 1",
+    "OrdinalEncoder": "categories become whole numbers",
+    "DateEncoder": "dates become days and their places in the day, the week and the year",
+    "TableEncoder": "words become codes, dates days, and gaps are filled and marked",
+    "PCA": "inputs are replaced by principal components",
+}
+"""What steps of a pipeline do, by the names of their classes."""
+
+AS_THEY_ARE = "passed on as they are"
+"""What happens to columns that no step changes."""
+
+MAX_NAMES_SAID = 4
+"""Columns that a sentence names."""
+
+
+def step_in_words(step: Any) -> str:
+    """Return what a step of a pipeline does.
+
+    Examples
+    --------
+    >>> from sklearn.impute import SimpleImputer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> step_in_words(make_pipeline(SimpleImputer(strategy="median"), StandardScaler()))
+    'gaps are filled with the median, numbers are centred and divided by their standard deviation'
+    """
+    if hasattr(step, "transformers_"):
+        parts = [
+            f"{_named(step, columns)}: {step_in_words(inner)}"
+            for _, inner, columns in step.transformers_
+            if not (isinstance(inner, str) and inner == "drop") and len(_of(step, columns))
+        ]
+        return "; ".join(parts)
+    if hasattr(step, "steps"):
+        return ", ".join(step_in_words(inner) for _, inner in step.steps)
+    if isinstance(step, str) or getattr(step, "func", step) is None:
+        return AS_THEY_ARE
+    name = type(step).__name__
+    if name == "SimpleImputer":
+        how = {"most_frequent": "most frequent value", "constant": "constant"}
+        return f"gaps are filled with the {how.get(step.strategy, step.strategy)}"
+    return STEPS.get(name) or f"{name} ({first_sentence(step).rstrip('.')})"
+
+
+def _of(step: Any, columns: Any) -> list[str]:
+    """Return the names of the columns that a part of a ColumnTransformer reads."""
+    names = [str(one) for one in getattr(step, "feature_names_in_", [])] or [
+        f"x{j}" for j in range(step.n_features_in_)
+    ]
+    if isinstance(columns, slice):
+        return names[columns]
+    if isinstance(columns, str | int):
+        columns = [columns]
+    if len(columns) and isinstance(columns[0], bool | np.bool_):
+        return [name for name, chosen in zip(names, columns, strict=True) if chosen]
+    return [one if isinstance(one, str) else names[one] for one in columns]
+
+
+def _named(step: Any, columns: Any) -> str:
+    names = _of(step, columns)
+    if len(names) == step.n_features_in_ and len(names) > 1:
+        return "all inputs"
+    if len(names) <= MAX_NAMES_SAID:
+        return ", ".join(names)
+    return f"{', '.join(names[: MAX_NAMES_SAID - 1])} and {len(names) - MAX_NAMES_SAID + 1} others"

@@ -17,6 +17,9 @@ __all__ = ["Page", "Section", "number"]
 CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """What a browser may load for the page: nothing, and it runs no script."""
 
+SMALL, LARGE = (3.6, 2.7), (4.6, 3.2)
+"""Inches of a figure, in rows of three, and in rows of two or alone."""
+
 MAX_CELL_LETTERS = 400
 """Letters of a cell of a table beyond which it is cut."""
 
@@ -95,7 +98,8 @@ class Section:
             f'<th scope="col" class="{k}">{escape(name)}</th>'
             for k, name in zip(kind, head, strict=True)
         )
-        return self._framed(caption, top, "".join(f"<tr>{_cells(row, kind)}</tr>" for row in rows))
+        body = "".join(f"<tr>{_cells(row, kind)}</tr>" for row in rows)
+        return self._framed(caption, top, body, "two" if len(head) == 2 else "")
 
     def matrix(self, caption: str, names: Sequence[str], counts: object) -> Section:
         """Add a confusion matrix, shaded by the shares of its rows."""
@@ -113,11 +117,12 @@ class Section:
         )
         return self._framed(caption, f"<th>observed \\ predicted</th>{top}", body)
 
-    def _framed(self, caption: str, head: str, body: str) -> Section:
+    def _framed(self, caption: str, head: str, body: str, kind: str = "") -> Section:
         """Add a table that scrolls by itself where the window is narrower."""
+        of = f' class="{kind}"' if kind else ""
         self.parts.append(
-            f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
-            f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+            f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}">'
+            f"<table{of}><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table></div>"
         )
         return self
@@ -131,13 +136,16 @@ class Section:
             The description is for those who do not see the figure, the function draws on axes.
         """
         made = []
+        # Figures in rows of two, or one with its caption beside it, leave no part of a row empty.
+        kind = {1: " one", 2: " even", 4: " even"}.get(len(drawn), "")
+        inches = LARGE if kind else SMALL
         for k, (caption, alt, draw) in enumerate(drawn):
             with page_style():
-                figure, axes = new_axes()
+                figure, axes = new_axes(*inches)
                 draw(axes)
                 svg = inline_svg(figure, alt, f"{self.anchor}{len(self.parts)}-{k}")
             made.append(f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>")
-        self.parts.append(f'<div class="figures">{"".join(made)}</div>')
+        self.parts.append(f'<div class="figures{kind}">{"".join(made)}</div>')
         return self
 
     @property

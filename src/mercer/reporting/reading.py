@@ -29,13 +29,16 @@ __all__ = ["effects_section", "influence_section", "kernel_section"]
 MAX_EFFECTS, MAX_LISTED, MAX_NAME_LETTERS = 24, 10, 32
 """Effects that are drawn, rows that are listed, letters of a name in a figure."""
 
+MAX_INPUTS_LISTED = 5
+"""Inputs of a row that is listed."""
+
 MAX_ROWS_LEFT_OUT, MAX_ROWS_DECOMPOSED = 2000, 1000
 """Rows up to which every row is left out, and rows whose eigenvalues are drawn."""
 
 
 def effects_section(subject: Subject, max_time: float | None) -> Section:
     """Draw the effect of every input on the prediction."""
-    section = Section("Effect of every input", "effects")
+    section = Section("What moves the prediction", "effects")
     p = len(subject.names)
     rows = _affordable(subject, max_time)
     X = subject.rows(rows)
@@ -50,25 +53,43 @@ def effects_section(subject: Subject, max_time: float | None) -> Section:
     first = list(range(min(p, 4 * MAX_EFFECTS)))
     found = effects_of(subject.model, X, features=first, random_state=subject.seed)
     found = sorted(found, key=lambda effect: -effect.size)
-    section.say(
-        f"The line is the mean prediction of {plural(len(rows), 'row')} with one input set to a "
-        "value and all others as they are. The band holds the middle four fifths of the changes of "
-        "single rows: where it is wide, the effect depends on other inputs. Marks below are "
-        "deciles of the input. All figures have one scale; the largest effects come first."
-    )
-    sizes = [effect.size for effect in found]
-    main = [effect.name for effect in found[:3]]
-    section.lead(f"What moves the prediction most: {', '.join(main)}.")
-    shown = found[:MAX_EFFECTS]
+    shown, rest = found[:MAX_EFFECTS], found[MAX_EFFECTS:]
+    main = [effect.name for effect in shown[:3] if effect.size > 0]
+    if not main:
+        section.lead("No input moves the prediction.")
+    elif len(found) > 1:
+        section.lead(f"What moves {what} most: {', '.join(main)}.")
     low = min(float(np.min(effect.low)) for effect in shown)
     high = max(float(np.max(effect.high)) for effect in shown)
-    section.figures(*(_drawn(effect, what, (low, high)) for effect in shown))
-    if len(found) > MAX_EFFECTS:
-        rest = zip([e.name for e in found[MAX_EFFECTS:]], sizes[MAX_EFFECTS:], strict=True)
-        section.table("Smaller effects", ("input", "standard deviation of the effect"), rest)
+    drawn = [_drawn(effect, what, (low, high)) for effect in shown]
+    if len(shown) > 1:
+        drawn.insert(0, _ranked(shown, what))
+    section.figures(*drawn)
+    section.say(
+        "How to read it: an effect is measured by moving one input while all others stay as they "
+        f"are, in {plural(len(rows), 'row')}. The line is the mean prediction, and the band holds "
+        "the middle four fifths of the changes of single rows: where it is wide, the effect "
+        "depends on other inputs. Marks below are deciles of the input. All effects have one "
+        "scale; their size is the standard deviation of the line over the sample. Inputs that go "
+        "together share an effect, and an effect is no cause."
+    )
+    if rest:
+        sizes = [(effect.name, effect.size) for effect in rest]
+        section.table("Smaller effects", ("input", "size of the effect"), sizes)
     if p > len(first):
         section.say(f"Effects of {p - len(first)} further inputs were not measured.")
     return section
+
+
+def _ranked(shown: list[Effect], what: str) -> tuple[str, str, Callable[[Axes], object]]:
+    """Return the figure of the sizes of effects."""
+    names, sizes = [_cut(effect.name) for effect in shown], [effect.size for effect in shown]
+    listed = ", ".join(f"{a} {number(size)}" for a, size in zip(names, sizes, strict=True))
+    return (
+        f"Size of each effect on {what}",
+        f"Bars of the sizes of effects on {what}: {listed}",
+        lambda ax: panels.bars(ax, names, np.array(sizes), f"size of the effect on {_cut(what)}"),
+    )
 
 
 def _affordable(subject: Subject, max_time: float | None) -> NDArray[np.intp]:
@@ -102,9 +123,6 @@ def _drawn(
         ax.set_ylim(limits[0] - room, limits[1] + room)
         if effect.values.dtype.kind in "iuf":
             ax.locator_params(axis="x", nbins=5)
-        else:
-            for tick in ax.get_xticklabels():
-                tick.set(ha="right", rotation_mode="anchor")
 
     caption = f"{effect.name}: {ends}" if effect.size > 0 else f"{effect.name}: no effect"
     return caption, f"Effect of {effect.name} on {what}: {ends}", draw
@@ -150,15 +168,18 @@ def influence_section(
             section.say(
                 f"The function is a sum of {plural(len(index), 'term')}, one per support vector, "
                 f"from {plural(subject.n, 'row')}{rest}. "
-                "Listed are the rows with the largest coefficients."
+                "Listed are the rows with the largest coefficients, the worst predicted first "
+                "where many have the largest."
             )
             name = "coefficient"
-        return _listed(section, subject, np.argsort(-size, kind="stable")[:MAX_LISTED], size, name)
+        order = np.lexsort((-_errors(subject), -size))[:MAX_LISTED]
+        return _listed(section, subject, order, size, name)
+    section.title = "Rows that are predicted worst"
     if found is None:
-        return section.say("The machine does not tell rows apart, and no validation was made.")
+        return section.say("Nothing is known of single rows without a validation.")
     section.say(
-        "The machine is no sum over single rows. Listed are the rows that cross-validation "
-        "predicts worst: errors in the data, or cases of which the model knows too little."
+        "Rows that the models of the cross-validation, which do not know them, predict worst: "
+        "errors in the data, or cases of which the model knows too little."
     )
     y, f = found.answers.y, found.answers.predicted
     if not subject.classifies:
@@ -170,9 +191,18 @@ def influence_section(
         error = (f != y).astype(float)
     size = np.zeros(subject.n)
     size[found.rows] = error
-    return _listed(
-        section, subject, found.rows[np.argsort(-error, kind="stable")[:MAX_LISTED]], size, "error"
-    )
+    worst = np.argsort(-error, kind="stable")[:MAX_LISTED]
+    chances = subject.classifies and found.answers.probabilities is not None
+    name = "1 - P(observed)" if chances else "error"
+    return _listed(section, subject, found.rows[worst], size, name, f[worst])
+
+
+def _errors(subject: Subject) -> Array:
+    """Return how wrong the model is on the rows of its fit."""
+    f = subject.model.predict(subject.X)
+    if subject.classifies:
+        return np.asarray(f != subject.y, dtype=float)
+    return np.asarray(np.abs(np.asarray(subject.y, dtype=float) - f))
 
 
 def _left_out(subject: Subject) -> Array | None:
@@ -201,9 +231,17 @@ def _can_leave_out(subject: Subject, support: int, max_time: float | None) -> bo
     return max_time is None or support * sum(solution.times.values()) < max_time
 
 
-def _listed(section: Section, subject: Subject, rows: Array, size: Array, name: str) -> Section:
-    p = min(len(subject.names), 6)
-    f = subject.model.predict(subject.rows(rows))
+def _listed(
+    section: Section,
+    subject: Subject,
+    rows: Array,
+    size: Array,
+    name: str,
+    predicted: Array | None = None,
+) -> Section:
+    """List rows with what was observed and predicted, by default by the model itself."""
+    p = min(len(subject.names), MAX_INPUTS_LISTED)
+    f = subject.model.predict(subject.rows(rows)) if predicted is None else predicted
     head = ("row", name, "observed", "predicted", *subject.names[:p])
     cells = [
         (subject.label(i), size[i], _plain(subject.y[i]), _plain(f[k]),
@@ -246,7 +284,7 @@ def kernel_section(subject: Subject) -> Section | None:
     whose = (
         "" if member is None else f" of the kernel machine with the largest weight, {member.name},"
     )
-    section.say(f"The kernel{whose} is {short(kernel)}, with C = {number(float(C))}.")
+    section.say(f"The kernel{whose} is {in_words(kernel)}, with C = {number(float(C))}.")
     m = len(Z)
     K = np.asarray(kernel(Z), dtype=float)
     centred = K - K.mean(axis=0) - K.mean(axis=1, keepdims=True) + K.mean()
@@ -276,6 +314,27 @@ def kernel_section(subject: Subject) -> Section | None:
     if member is None and same:
         _wavelengths(section, subject, kernel, Z)
     return section
+
+
+def in_words(kernel: Any) -> str:
+    """Return a kernel in words: its name and its length scales.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> in_words(Gaussian(2.0)), in_words(Gaussian([1.0, 4.0]))
+    ('Gaussian of length scale 2', 'Gaussian with a length scale for each input, 1 to 4')
+    >>> in_words(0.5 * Linear())
+    '0.5 * Linear()'
+    """
+    scale = getattr(kernel, "length_scale", None)
+    if scale is None:
+        return short(kernel)
+    scales = np.ravel(np.asarray(scale, dtype=float))
+    if len(scales) == 1:
+        return f"{type(kernel).__name__} of length scale {number(float(scales[0]))}"
+    ends = f"{number(float(scales.min()))} to {number(float(scales.max()))}"
+    return f"{type(kernel).__name__} with a length scale for each input, {ends}"
 
 
 def _wavelengths(section: Section, subject: Subject, kernel: Any, Z: Array) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from sklearn import metrics
 
@@ -10,6 +12,7 @@ from mercer.claims import capacity_report
 from mercer.claims.tails import hoeffding
 from mercer.kernels.points import Array
 from mercer.plotting import panels
+from mercer.plotting.base import Axes
 from mercer.reporting.judging import COVERAGE, Predictions, Validation, measures, predictions_of
 from mercer.reporting.page import Section, number
 from mercer.reporting.subject import Subject
@@ -64,8 +67,8 @@ def validation_section(
     if test is not None:
         section.say(f"{plural(len(test.y), 'row')} were kept apart as a test.")
         columns["test rows"] = {k: number(v) for k, v in measures(test, classes).items()}
-    left = getattr(subject.model, "left_out_predictions_", None)
-    if left is not None and not subject.classifies and np.ndim(left) == 1:
+    left = subject.found("left_out_predictions_")
+    if left is not None and not subject.classifies and np.shape(left) == (subject.n,):
         known_rows = np.isfinite(left)
         apart = Predictions(y=subject.y[known_rows], predicted=left[known_rows])
         columns["left out by the fit"] = {k: number(v) for k, v in measures(apart, None).items()}
@@ -75,6 +78,12 @@ def validation_section(
     seen = predictions_of(subject.model, *sample, classes, intervals=False)
     columns["rows of the fit"] = {k: number(v) for k, v in measures(seen, classes).items()}
     columns["without inputs"] = {k: number(v) for k, v in _naive(subject).items()}
+    if "left out by the fit" in columns:
+        section.say(
+            "Left out by the fit: each of its machines predicts a row without that row, and only "
+            "the weights of the machines have seen it; this is what a fit on the command line "
+            "prints. Cross-validation repeats everything on fewer rows, and usually says less."
+        )
     order = list(dict.fromkeys(k for column in columns.values() for k in column))
     section.table(
         "Measures; ± is the standard deviation over folds. Without inputs: "
@@ -127,7 +136,7 @@ def errors_section(subject: Subject, found: Predictions, whose: str) -> Section:
     residual = y - f
     low, high = (number(q) for q in np.quantile(residual, [0.05, 0.95]))
     drawn = f"{plural(len(y), 'row')}"
-    section.figures(
+    figures: list[tuple[str, str, Callable[[Axes], object]]] = [
         (
             f"Observed against predicted, {drawn}; on the line there is no error",
             f"Scatter of observed against predicted {subject.target}, correlation "
@@ -148,22 +157,21 @@ def errors_section(subject: Subject, found: Predictions, whose: str) -> Section:
             f"Histogram of residuals, nine of ten between {low} and {high}",
             lambda ax: panels.histogram(ax, residual, "observed - predicted"),
         ),
-    )
+    ]
     if found.ends is not None:
         ends = found.ends
         inside = (ends[:, 0] <= found.y) & (found.y <= ends[:, 1])
-        section.say(
-            f"Of all {plural(len(inside), 'interval')}, {100 * np.mean(inside):.1f} % hold what "
-            f"was observed; {100 * COVERAGE:.0f} % are meant to, unless the model sets its own."
-        )
         few = some[:MAX_INTERVALS_DRAWN]
-        section.figures(
+        figures.append(
             (
-                f"Prediction intervals of {plural(len(few), 'row')}",
+                f"Prediction intervals of {plural(len(few), 'row')}; of all "
+                f"{plural(len(inside), 'interval')} {100 * np.mean(inside):.1f} % hold what was "
+                f"observed, and {100 * COVERAGE:.0f} % are meant to, unless the model sets its own",
                 f"{int(np.sum(inside[few]))} of {len(few)} intervals hold the observation",
                 lambda ax: panels.intervals(ax, found.y[few], ends[few], subject.target),
             )
         )
+    section.figures(*figures)
     return section
 
 
@@ -188,7 +196,7 @@ def _of_classes(subject: Subject, found: Predictions, whose: str) -> Section:
             )
         )
     if two and found.probabilities is not None:
-        said, came, many = _reliability(found.probabilities[:, 1], found.y == label)
+        said, came, many = panels.reliability(found.probabilities[:, 1], found.y == label)
         off = number(float(np.average(np.abs(said - came), weights=many)))
         figures.append(
             (
@@ -216,16 +224,6 @@ def _of_classes(subject: Subject, found: Predictions, whose: str) -> Section:
 def _unsaid(one: dict[str, object]) -> bool:
     """Return whether a bound has no number that may be quoted."""
     return one["value"] is None or one["status"] == "refused"
-
-
-def _reliability(said: Array, came: Array, bins: int = 10) -> tuple[Array, Array, Array]:
-    """Return mean probability, share and count by bins of equally many rows."""
-    groups = [g for g in np.array_split(np.argsort(said, kind="stable"), bins) if len(g)]
-    return (
-        np.array([said[g].mean() for g in groups]),
-        np.array([came[g].mean() for g in groups]),
-        np.array([len(g) for g in groups]),
-    )
 
 
 def claims_section(

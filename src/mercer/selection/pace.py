@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer._deadline import deadline, time_left
 
-__all__ = ["Pace", "Stop"]
+__all__ = ["Pace", "Stop", "work"]
 
 # Rows beyond which factors, and not kernel values, are most of the work: 2,000 rows took 24 times
 # as long as 500.
@@ -61,13 +61,13 @@ class Pace:
         self._since = self.elapsed
         if self.limit is None:
             return
-        fit = min(FIT * self.unit * _work(self.rows), KEPT * self.limit)
-        if self.unit and self._since + self.unit * _work(rows) + fit > self.limit:
+        fit = min(FIT * self.unit * work(self.rows), KEPT * self.limit)
+        if self.unit and self._since + self.unit * work(rows) + fit > self.limit:
             raise Stop
 
     def end(self, rows: int) -> None:
         """Learn from the evaluation that began last."""
-        self.unit = (self.elapsed - self._since) / _work(rows)
+        self.unit = (self.elapsed - self._since) / work(rows)
 
     def last_fit(self) -> AbstractContextManager[None]:
         """Return the limit of the fit after the search: what is left, but not nothing."""
@@ -76,12 +76,12 @@ class Pace:
         return deadline(max(self.limit - self.elapsed, LEAST))
 
 
-def _work(rows: int) -> float:
+def work(rows: int) -> float:
     """Return the work of an evaluation in arbitrary units.
 
     Examples
     --------
-    >>> _work(2000) / _work(500)
+    >>> work(2000) / work(500)
     24.0
     """
     return float(np.square(float(rows)) * (CUBIC + rows))

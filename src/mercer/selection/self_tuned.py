@@ -125,7 +125,7 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
             how["fixed"] = ("epsilon",)
         if self.verbose:
             how["callback"] = lambda trial: say(self, str(trial))
-        found = tune(self._machine(), X, y, sample_weight=sample_weight, **how)
+        found = tune(self._machine(), X, y, sample_weight=sample_weight, verbose=False, **how)
         self.tuning_, self.machine_ = found, found.best_estimator_
         self.kernel_ = self.machine_.kernel_
         self.C_ = float(found.best_params_["C"])

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import indexable
 
+from mercer._sklearn import num_samples
 from mercer._threads import small_algebra
 from mercer._typing import PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine
@@ -30,6 +31,7 @@ from mercer.selection.tunable import (
     is_logistic,
     prepare_statement,
 )
+from mercer.selection.watching import Watching
 from mercer.smoothing.criteria import Criterion, Evidence
 
 __all__ = ["Tuning", "tune"]
@@ -104,6 +106,7 @@ def tune(
     refit: bool = True,
     random_state: Seed = 0,
     callback: Callable[[Trial], object] | None = None,
+    verbose: bool | None = None,
 ) -> Tuning:
     r"""Choose C and the parameters of the kernel, and fit the machine.
 
@@ -199,6 +202,11 @@ def tune(
         Which rows a start is looked for on.
     callback : callable, optional
         Sees every :class:`Trial`; a true answer ends the search.
+    verbose : bool, optional
+        Show on a terminal or in a notebook one line that is drawn anew: trials, the best value, the
+        time and about how long it takes. By default the line appears after two seconds, and nothing
+        is printed elsewhere; True shows it at once, and prints a line for every trial elsewhere;
+        False shows nothing.
 
     Returns
     -------
@@ -223,6 +231,51 @@ def tune(
     >>> bool(width[1] > 2 * width[0])  # the second feature does not matter
     True
     """
+    rows = min(num_samples(X), max_rows)
+    watching = Watching(type(estimator).__name__, rows, max_time, callback, verbose)
+    with watching.line:
+        return _tune(
+            estimator,
+            X,
+            y,
+            sample_weight=sample_weight,
+            criterion=criterion,
+            parameters=parameters,
+            ard=ard,
+            fixed=fixed,
+            refine=refine,
+            budget=budget,
+            max_time=max_time,
+            max_rows=max_rows,
+            starts=starts,
+            prior=prior,
+            refit=refit,
+            random_state=random_state,
+            callback=watching,
+        )
+
+
+def _tune(
+    estimator: KernelMachine,
+    X: PointsLike,
+    y: TargetsLike,
+    *,
+    sample_weight: WeightsLike,
+    criterion: Criterion | str,
+    parameters: Sequence[str] | None,
+    ard: Any,
+    fixed: Sequence[str],
+    refine: bool,
+    budget: int,
+    max_time: float | None,
+    max_rows: int,
+    starts: int,
+    prior: float,
+    refit: bool,
+    random_state: Seed,
+    callback: Callable[[Trial], object],
+) -> Tuning:
+    """Choose and fit; see :func:`tune`."""
     pace = Pace(max_time)
     check_tunable(estimator)
     if is_local(estimator):
@@ -230,7 +283,7 @@ def tune(
         def search_part(
             machine: KernelMachine, X: PointsLike, y: TargetsLike, weights: Any, left: float | None
         ) -> Tuning:
-            return tune(
+            return _tune(
                 machine,
                 X,
                 y,

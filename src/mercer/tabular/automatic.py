@@ -18,10 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._deadline import deadline, time_left
 from mercer._fitting import AllOrNothing
 from mercer._jobs import at_once
+from mercer._optional import plugin
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_samples
 from mercer._threads import call_ready, small_algebra, team
 from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike, WeightsLike
+from mercer._words import did_you_mean
 from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.table_encoder import RARE, TEXT
 from mercer.tabular.candidates import CANDIDATES, Candidate
@@ -65,6 +67,8 @@ KEPT = 3
 # Machines that are fitted to all rows in parts where there are more than max_rows, and rows that
 # judge between these and the exact machines.
 ENLARGED, HELD = 2, 5000
+# Cells of a table from which a pilot is short beside the fit: of 4,800 it takes a sixth of it.
+PILOT = 10_000
 # Share of the budget that fitting one machine may take; choosing its scales takes more.
 FITTING = 0.2
 # Standard errors by which left-out predictions must be better than a constant.
@@ -106,6 +110,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     budget: float | None = None
     max_rows: int = 10_000
     n_jobs: int | None = None
+    verbose: bool | int | None = None  # type: ignore[assignment]
     random_state: int = 0
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -114,6 +119,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         "budget": [Interval(Real, 0.0, None, closed="neither"), None],
         "max_rows": [Interval(Integral, 10, None, closed="left")],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose", None],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }
 
@@ -288,9 +294,12 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
                 _ = columns.ranked
         now, jobs = told(), at_once(self.n_jobs)
         now.planned = len(plan)
-        if now.line.live and self.budget is None:
+        # Where nobody asked, the first machine of a small table tells how long the others take.
+        asked = self.verbose is not None or columns.judged * columns.X.shape[1] >= PILOT
+        if now.line.live and self.budget is None and asked:
             now.go_on("measuring how long it takes")
             now.expect(expect(plan, columns, KEPT), jobs)
+            now.go_on("fitting")
         for name, member in call_ready(fit, pick, jobs):
             done[name] = member
             now.end(name, member.seconds)
@@ -298,7 +307,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         members = [done[name] for name in plan if name in done]
         self.notes_.extend(f"{one.name}: {note}" for one in members for note in one.notes)
         if waiting:
-            self._note_budget(len(members), len(plan))
+            self._note_budget(members, len(plan))
         return members
 
     def _afforded(self, columns: TableSample, plan: Plan) -> tuple[Cost, TableSample]:
@@ -352,7 +361,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
 
         done = dict(call_ready(complete, pick, at_once(self.n_jobs)))
         if waiting:
-            self._note_budget(len(done), len(members))
+            self._note_budget(list(done.values()), len(members))
         return [done[k] for k in sorted(done)]
 
     def _asked(self, plan: Plan, usual: Sequence[str], columns: TableSample) -> Plan:
@@ -362,7 +371,8 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             asked = [name for name in asked if name not in TREES_BY_NAME]
         wrong = [name for name in asked if name not in plan]
         if wrong or not asked:
-            raise ValueError(f"members are names among {list(plan)}, got {self.members!r}.")
+            meant = did_you_mean(wrong[0], plan) if wrong else ""
+            raise ValueError(f"members are names among {list(plan)}, got {self.members!r}.{meant}")
         if METRIC in asked:
             if "matern" not in asked:
                 raise ValueError("the member 'metric' begins with 'matern': ask for both.")
@@ -373,9 +383,11 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         order = asked if isinstance(self.members, str) else [name for name in plan if name in asked]
         return {name: plan[name] for name in order}
 
-    def _note_budget(self, done: int, planned: int) -> None:
+    def _note_budget(self, done: Sequence[Member], planned: int) -> None:
+        names = ", ".join(member.name for member in done)
         self.notes_.append(
-            f"The budget of {self.budget:g} s was spent after {done} of {planned} machines."
+            f"The budget of {self.budget:g} s was spent after {len(done)} of {planned} machines: "
+            f"{names}."
         )
 
     def _ending(self) -> str:
@@ -459,6 +471,42 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         """
         predict = getattr(self, "predict_proba", None) or self.predict
         return effect_of(predict, X, column, points)
+
+    def plot(
+        self,
+        X: PointsLike,
+        y: TargetsLike,
+        *,
+        most: int = 5,
+        target: str | None = None,
+        ax: Any = None,
+    ) -> Any:
+        """Draw predictions beside what was observed, and the largest effects of columns.
+
+        Of the rows of the fit the predictions are those that left them out; numbers have their
+        prediction intervals, classes their reliability or confusion.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_samples, n_features)
+            The table of the fit, or other rows.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        most : int, default=5
+            How many effects are drawn.
+        target : str, optional
+            What is predicted; by default the name of `y`.
+        ax : sequence of matplotlib Axes, optional
+            One more than there are effects.
+
+        Returns
+        -------
+        mercer.plotting.TableDisplay
+            With ``figure_`` and ``axes_``; it needs matplotlib.
+        """
+        check_is_fitted(self)
+        display = plugin("plotting").TableDisplay
+        return display.from_estimator(self, X, y, most=most, target=target, ax=ax)
 
     def _values(self, X: PointsLike) -> Array:
         """Return what every member says of rows, (m, n, d); zeros of members without weight."""

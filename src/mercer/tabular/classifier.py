@@ -80,10 +80,11 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         :func:`joblib.parallel_config` says otherwise, and -1 for as many as there are cores. The
         number changes no prediction; each of them has its own kernel matrices. With None, large
         matrices have all threads of BLAS instead, on which last digits depend.
-    verbose : bool, default=False
+    verbose : bool, optional
         Show on a terminal or in a notebook one line that is drawn anew: what is being fitted, how
         many machines are done, the time and about how long all of it takes, which a pilot on few
-        rows tells. Elsewhere print a line for every machine.
+        rows tells. By default the line appears after two seconds, and nothing is printed elsewhere;
+        True shows it at once, and prints a line for every machine elsewhere; False shows nothing.
     random_state : int, default=0
         Which rows are drawn, and folds.
 

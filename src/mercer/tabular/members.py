@@ -375,6 +375,7 @@ def _tuned(
         max_rows=task.tuned,
         max_time=None if time_left() == np.inf else time_left(),
         refit=False,
+        verbose=False,
         random_state=columns.seed,
         **settings,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +33,9 @@ from mercer.tabular.telling import telling
 __all__ = ["AutoRegressor"]
 
 LEVELS = (0.05, 0.5, 0.95)
+
+FEW_TARGETS = 20
+"""Rows up to which two different targets may be chance."""
 
 
 @settings
@@ -74,10 +78,11 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         :func:`joblib.parallel_config` says otherwise, and -1 for as many as there are cores. The
         number changes no prediction; each of them has its own kernel matrices. With None, large
         matrices have all threads of BLAS instead, on which last digits depend.
-    verbose : bool, default=False
+    verbose : bool, optional
         Show on a terminal or in a notebook one line that is drawn anew: what is being fitted, how
         many machines are done, the time and about how long all of it takes, which a pilot on few
-        rows tells. Elsewhere print a line for every machine.
+        rows tells. By default the line appears after two seconds, and nothing is printed elsewhere;
+        True shows it at once, and prints a line for every machine elsewhere; False shows nothing.
     random_state : int, default=0
         Which rows are drawn, and folds.
 
@@ -160,6 +165,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         with deadline(self.budget), self._threads_of_blas(X), telling(self):
             M, weights = self._read(X, y, sample_weight)
             y = check_y(y, multi_output=True, y_numeric=True, estimator=self)
+            self._note_classes(y)
             Y = np.asarray(y, dtype=np.float64).reshape(len(M), -1)
             self._flat, self._outputs = np.ndim(y) == 1, Y.shape[1]
             whole, order = len(M), self._ordered(M, Y, weights)
@@ -183,6 +189,23 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
             self._spreads = self._learn_spreads(M[judged.rows], judged, task)
         self.seconds_ = time.perf_counter() - began
         return self
+
+    def _note_classes(self, y: Array) -> None:
+        """Warn of targets that look like classes: two different whole numbers."""
+        values = np.unique(y)
+        if (
+            np.ndim(y) != 1
+            or len(values) != 2
+            or len(y) <= FEW_TARGETS
+            or np.any(values != np.round(values))
+        ):
+            return
+        note = (
+            f"y has two values, {values[0]:g} and {values[1]:g}: for classes take AutoClassifier, "
+            "which predicts their probabilities."
+        )
+        self.notes_.append(note)
+        warnings.warn(note, UserWarning, stacklevel=6)
 
     def _convex(self, judged: LeftOutPredictions, task: Squares) -> Array:
         """Return the weights of members for every output, (d, m)."""

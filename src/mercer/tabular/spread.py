@@ -96,6 +96,7 @@ class ErrorScales:
             max_rows=tuned,
             max_time=None if left == np.inf else left,
             refit=False,
+            verbose=False,
             random_state=seed,
         )
         machine = found.best_estimator_.set_params(solver=Direct(precisions=True))

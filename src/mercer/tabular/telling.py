@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mercer._fitting import say
-from mercer.data.progress import Line
+from mercer.data.progress import Line, about
 from mercer.tabular.pilot import Expected
 
 __all__ = ["Telling", "telling", "told"]
@@ -57,7 +57,8 @@ class Telling:
     line: Line = field(init=False)
 
     def __post_init__(self) -> None:
-        self.line = Line(self.text, show=bool(self.machine.verbose))
+        verbose = self.machine.verbose
+        self.line = Line(self.text, show=None if verbose is None else bool(verbose))
 
     def text(self, seconds: float) -> str:
         """Return the line.
@@ -76,9 +77,9 @@ class Telling:
         if budget is not None:
             limit = f" of at most {budget:g} s"
         elif self.expected is not None:
-            limit = f" of about {_round(max(self.expected, seconds)):g} s"
+            limit = f" of about {about(max(self.expected, seconds)):g} s"
             if self.expected > LONG:
-                proposed = _round(PROPOSED * self.expected)
+                proposed = about(PROPOSED * self.expected)
                 advice = f"; budget={proposed:g} would stop at {proposed:g} s"
         return f"{type(self.machine).__name__}: {what}{count}, {seconds:.0f} s{limit}{advice}"
 
@@ -107,7 +108,10 @@ class Telling:
     def expect_again(self) -> None:
         """Expect what is left to take as much longer or shorter as what is done did."""
         parts = self.foreseen.machines
-        if not parts:
+        if not parts:  # no pilot: machines take about as long as those that are done
+            if self.done and self.machine.budget is None:
+                passed = time.monotonic() - self.line.began
+                self.expected = passed * max(self.planned, self.done) / self.done
             return
         known = sum(parts.get(name, 0.0) for name in self.took)
         took = sum(seconds for name, seconds in self.took.items() if name in parts)
@@ -142,15 +146,3 @@ def told() -> Telling:
     now = _telling.get()
     assert now is not None
     return now
-
-
-def _round(seconds: float) -> float:
-    """Return a time with as many digits as an estimate deserves.
-
-    Examples
-    --------
-    >>> _round(3.14), _round(14.4), _round(47.0), _round(1234.0)
-    (3.0, 14.0, 45.0, 1260.0)
-    """
-    step = 1.0 if seconds < 20 else 5.0 if seconds < 100 else 10.0 if seconds < 600 else 60.0
-    return max(1.0, round(seconds / step) * step)

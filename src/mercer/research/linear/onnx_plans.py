@@ -40,8 +40,8 @@ def _linear(model: Any) -> Plan:
     # Sums of products of features far from zero, of which nothing is known here.
     return Plan(
         model,
-        lambda x: {"variable": x @ weights + b[None]},
-        {"variable": weights.shape[1]},
+        lambda x: {"prediction": x @ weights + b[None]},
+        {"prediction": weights.shape[1]},
         None,
         Z,
         True,
@@ -122,7 +122,7 @@ def _function(find: Callable[[Any], Function], points: str) -> Planner:
     def planner(model: Any) -> Plan:
         write, Z = find(model), np.asarray(getattr(model, points), dtype=np.float64)
         # Values far from all points are ratios of tiny sums, or signs of small ones.
-        return Plan(model, lambda x: {"variable": write(x)}, {"variable": 1}, None, Z, True)
+        return Plan(model, lambda x: {"prediction": write(x)}, {"prediction": 1}, None, Z, True)
 
     return planner
 
