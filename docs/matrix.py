@@ -116,11 +116,11 @@ def main() -> None:
     parser.add_argument("--pythons", nargs="+", default=PYTHONS)
     parser.add_argument("--releases", nargs="+", choices=RELEASES, default=list(RELEASES))
     parser.add_argument("--jobs", default="2", help="processes of the tests")
-    own, _, rest = " ".join(sys.argv[1:]).partition(" -- ")
-    given = parser.parse_args(own.split())
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    given = parser.parse_args(sys.argv[1:end])
     FOLDER.mkdir(parents=True, exist_ok=True)
     built, columns = wheel(), {}
-    chosen = rest.split() or QUICK
+    chosen = sys.argv[end + 1 :] or QUICK
     for python in given.pythons:
         for releases in given.releases:
             place = environment(python, releases, built)
