@@ -17,7 +17,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: test-versions test-sklearn structure test-all nightly test-night fuzz-short warm stamps wheel-twice release-check matrix sbom test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
+.PHONY: test-versions test-sklearn structure test-all nightly test-night fuzz-short warm wheel-twice release-check matrix sbom test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short bench-kernels bench-max-time bench-promptness \
@@ -114,10 +114,6 @@ audit-walk: $(READY)  ## every estimator fitted to wrong and right rows: how man
 
 warm: $(READY)  ## every loop compiled, so that no fit or test waits; two minutes the first time
 	$(ONE_THREAD) $(BIN)/python -m mercer warm
-
-# Compiled loops are kept while the time of their source is the same, which a new clone changes.
-stamps:   ## one time for the source of all compiled loops, so that loops kept from another clone are found
-	find src/mercer -name '*_numba.py' -exec touch -d 2000-01-01T00:00:00Z {} +
 
 coverage: $(READY)  ## the same with every line counted, which takes half as long again, and a floor
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term
