@@ -3,8 +3,8 @@
 ``matrix.py`` builds the wheel once. For each Python it makes an environment from the lowest
 releases that `pyproject.toml` allows (and that there is a wheel of) and one from the newest,
 installs the wheel, runs README and the quick tests, and prints a table of what was installed and
-how each ended. uv looks for Pythons. Arguments after ``--`` go to pytest instead of the quick
-tests: ``matrix.py --pythons 3.13 --releases lowest -- tests/losses``.
+how each ended. Pythons are those on the path. Arguments after ``--`` go to pytest instead of the
+quick tests: ``matrix.py --pythons 3.13 --releases lowest -- tests/losses``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ LENIENT = ("-o", "xfail_strict=false", "-o", "filterwarnings=default")
 
 
 def uv(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "uv", *arguments], cwd=ROOT, check=True)
+    # A Python that is not here is asked for, not downloaded.
+    settings = os.environ | {"UV_PYTHON_DOWNLOADS": "never"}
+    subprocess.run([sys.executable, "-m", "uv", *arguments], cwd=ROOT, check=True, env=settings)
 
 
 def interpreter(place: Path) -> Path:
