@@ -309,6 +309,7 @@ bench-production: $(READY)  ## two Dask workers fit 417,700 rows, a process with
 bench-production-short: $(READY)  ## the same with 4,177 rows: is what is served what was fitted
 	$(ONE_THREAD) $(BIN)/python benchmarks/serving/production.py short
 
+# Archives keep times: those of the last commit make the same files give the same bytes.
 wheel-twice: build/release/.installed  ## sdist and wheel built twice from this commit; fails if a byte differs
 	build/release/bin/python docs/release.py build
 
