@@ -19,7 +19,7 @@ READY := $(VENV)/.mercer-installed
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: test-versions test-sklearn test-python structure test-all nightly test-night fuzz-short wheel-twice sbom test-lowest test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
+.PHONY: test-versions test-sklearn structure test-all nightly test-night fuzz-short warm wheel-twice release-check matrix sbom test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short bench-kernels bench-max-time bench-promptness \
@@ -68,7 +68,7 @@ test-all: $(READY)  ## all tests but those of the night, half an hour
 	$(PYTEST) -m "not nightly"
 
 # The newest Python has all of it; the others, and older releases of scikit-learn, have the quick tests.
-NIGHTLY ?= test-night reproduce-short fuzz-short hostile-files audit-walk wheel-twice test-lowest \
+NIGHTLY ?= test-night reproduce-short fuzz-short hostile-files audit-walk wheel-twice \
 	bench-certificate-short bench-compact-short bench-ls-short bench-local-short bench-tune-short bench-large-short \
 	bench-scale-short bench-manifold-short bench-linear-short bench-claims-short bench-hour-short bench-production-short
 nightly: test-all $(NIGHTLY) test-versions  ## all tests, fuzz, hostile files, clusters under faults, short benchmarks, old releases; hours
@@ -113,6 +113,9 @@ mutants-report: $(READY)  ## changes that tests noticed by room, at first and at
 
 audit-walk: $(READY)  ## every estimator fitted to wrong and right rows: how many an audit checks; some minutes
 	cd tests && $(ONE_THREAD) ../$(BIN)/python -m audit_walk
+
+warm: $(READY)  ## every loop compiled, so that no fit or test waits; two minutes the first time
+	$(ONE_THREAD) $(BIN)/python -m mercer warm
 
 coverage: $(READY)  ## the same with every line counted, which takes half as long again, and a floor
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term
@@ -329,22 +332,28 @@ container-check: $(READY)  ## the steps of the service's Dockerfile in a fresh e
 	$(ONE_THREAD) $(BIN)/python benchmarks/serving/container.py
 
 # Archives keep times: those of the last commit make the same files give the same bytes.
-wheel-twice: $(READY)  ## the wheel built twice from this commit; fails if a byte differs
-	@rm -rf dist/one dist/two
-	@export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1580601600) && for k in one two; do \
-		$(BIN)/python -m build --wheel --outdir dist/$$k . >/dev/null; done
-	@cmp dist/one/*.whl dist/two/*.whl && sha256sum dist/one/*.whl
+wheel-twice: build/release/.installed  ## sdist and wheel built twice from this commit; fails if a byte differs
+	build/release/bin/python docs/release.py build
+
+build/release/.installed: pyproject.toml
+	$(PYTHON) -m venv build/release
+	build/release/bin/pip install --quiet ".[release]"
+	touch $@
+
+# TAG=v0.1.0 also fails where something is left to decide.
+TAG ?=
+release-check: build/release/.installed  ## version, changelog, citation, links, wheel, sdist, README on the index, SBOM, licences; a minute
+	build/release/bin/pip install --quiet --no-deps --force-reinstall .
+	build/release/bin/python docs/release.py check $(if $(TAG),--tag $(TAG))
 
 sbom: $(READY)  ## dist/sbom.json: what the installed library needs, with versions and licences, as CycloneDX
 	@mkdir -p dist
 	$(BIN)/python docs/sbom.py dist/sbom.json
 
-LOWEST := tests/estimators/test_svc.py tests/estimators/test_svr.py tests/estimators/test_base.py tests/solvers/test_small.py
-test-lowest:  ## an environment of the lowest versions that pyproject.toml allows, and tests in it; three minutes
-	$(PYTHON) -m venv build/lowest
-	$(PYTHON) docs/lowest.py > build/lowest/lowest.txt
-	build/lowest/bin/pip install --quiet -r build/lowest/lowest.txt "pytest<9" hypothesis pytest-timeout pytest-xdist "pandas<3" pyarrow .
-	PYTHONPATH=tests $(ONE_THREAD) build/lowest/bin/python -m pytest -q -n $(JOBS) -p no:cacheprovider $(LOWEST)
+# MATRIX="--pythons 3.13 --releases lowest -- tests/losses" is a part of it.
+MATRIX ?=
+matrix: build/release/.installed  ## Python 3.11 to 3.13, each with the lowest and the newest dependencies: README, quick tests; two hours
+	build/release/bin/python docs/matrix.py --jobs $(JOBS) $(MATRIX)
 
 FOR_TESTS := test,plot,cluster,io,onnx,cli
 # What there was at the time of 1.6: it gives SciPy an option that is deprecated and asks polars by such a protocol, and hands
@@ -355,14 +364,8 @@ test-sklearn:  ## the quick tests with an older scikit-learn, SKLEARN=1.6, in an
 	@PYTEST_ADDOPTS="-o xfail_strict=false -W ignore:scipy.optimize:DeprecationWarning" $(MAKE) --no-print-directory test VENV=build/sklearn-$(SKLEARN) EXTRAS=$(FOR_TESTS) \
 		PIN='"scikit-learn==$(SKLEARN).*" $(BESIDE)'
 
-test-versions:  ## the quick tests with each older scikit-learn and each Python that we name; an hour
+test-versions: matrix  ## the quick tests with each Python, lowest and newest, and each older scikit-learn; hours
 	@for one in 1.6 1.7 1.8; do $(MAKE) --no-print-directory test-sklearn SKLEARN=$$one || exit 1; done
-	@for one in 3.12 3.13; do $(MAKE) --no-print-directory test-python PY=$$one || exit 1; done
-
-PY ?= 3.12
-INTERPRETER ?= python$(PY)
-test-python:  ## the quick tests with another Python, PY=3.12, and the newest of all else
-	@$(MAKE) --no-print-directory test VENV=build/python-$(PY) PYTHON=$(INTERPRETER) EXTRAS=$(FOR_TESTS)
 
 test-mlflow:  ## an environment with MLflow, and the recipe of the guide in it; two minutes
 	$(PYTHON) -m venv build/mlflow

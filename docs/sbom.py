@@ -29,8 +29,11 @@ def component(name: str) -> dict[str, object]:
     said, version = metadata.metadata(name), metadata.version(name)
     ref = f"pkg:pypi/{name}@{version}"
     found = {"type": "library", "bom-ref": ref, "name": name, "version": version, "purl": ref}
+    classifiers = [c for c in said.get_all("Classifier", []) if c.startswith("License ::")]
     if licence := said.get("License-Expression"):
         found["licenses"] = [{"expression": licence}]
+    elif classifiers:  # the other field often has the whole text
+        found["licenses"] = [{"license": {"name": classifiers[0].rsplit(" :: ")[-1]}}]
     elif licence := said.get("License"):
         found["licenses"] = [{"license": {"name": licence.strip().splitlines()[0][:100]}}]
     return found
@@ -58,5 +61,9 @@ def bill(root: str = "mercer") -> dict[str, object]:
     }
 
 
+def write(path: Path, found: dict[str, object]) -> None:
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(bill(), indent=1) + "\n", encoding="utf-8")
+    write(Path(sys.argv[1]), bill())

@@ -61,3 +61,9 @@ def test_importing_the_package_imports_no_room():
     beside = "['mercer._version', 'mercer._words']"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert found.stdout.strip() == beside
+
+
+def test_a_regressor_of_tables_imports_no_trees():
+    code = "import sys; from mercer import AutoRegressor; print('sklearn.ensemble' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "False"

@@ -22,6 +22,7 @@ def test_the_bill_is_complete_and_closed():
     for asked in map(Requirement, core):
         assert found[asked.name] == metadata.version(asked.name)
         assert asked.specifier.contains(found[asked.name])
+    assert all(part["licenses"] for part in bill["components"])
     assert "llvmlite" in found  # what dependencies need
     assert "pytest" not in found  # no extras
     refs = {part["bom-ref"] for part in (bill["metadata"]["component"], *bill["components"])}

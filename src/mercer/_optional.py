@@ -9,7 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["plugin"]
+from mercer._version import PUBLISHED, installation
+
+__all__ = ["how_to_install", "plugin"]
 
 PLUGINS = {
     "arrow": ("mercer.data.arrow", "pyarrow", "data"),
@@ -36,6 +38,12 @@ PLUGINS = {
 """The module, the package it needs, and the extra of this library that brings the package."""
 
 
+def how_to_install(extra: str) -> str:
+    """Return the words of a message that say how an extra is installed."""
+    where = "" if PUBLISHED else ", in a clone of mercer's repository"
+    return f"install it with: {installation(extra)}{where}"
+
+
 def plugin(name: str) -> ModuleType:
     """Return the module behind a name.
 
@@ -55,6 +63,4 @@ def plugin(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] == "mercer":
             raise
-        raise ImportError(
-            f"this needs {error.name or package}; install it with: pip install 'mercer[{extra}]'"
-        ) from error
+        raise ImportError(f"this needs {error.name or package}; {how_to_install(extra)}") from error

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias, TypeVar, dataclass_transform
 
 import numpy as np
 
+from mercer._optional import how_to_install
 from mercer._typing import AnyArray
 
 try:
@@ -18,7 +19,7 @@ try:
     from matplotlib.colors import BoundaryNorm
     from matplotlib.figure import Figure
 except ImportError as error:
-    raise ImportError("Plots need matplotlib: python -m pip install 'mercer[plot]'.") from error
+    raise ImportError(f"Plots need matplotlib; {how_to_install('plot')}.") from error
 
 __all__ = [
     "Axes",

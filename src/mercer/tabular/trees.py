@@ -8,27 +8,39 @@ fitted again without each of five folds.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
 
+from mercer._lazily import lazily
 from mercer._typing import Array
 from mercer.tabular.forest import Forest
 from mercer.tabular.members import Member, TableSample
 from mercer.tabular.tasks import FOLDS, Logistic, Task, TreeNumbers, TreeVotes
 
 __all__ = ["BOOSTING", "TREES", "Ensemble", "enlarge_trees", "judge_trees", "pilot_trees"]
+
+# Whoever fits no trees (most numbers, `members="kernels"`) does not wait for their modules.
+(
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+) = lazily(
+    "sklearn.ensemble",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+)
 
 BOOSTING = "boosting"
 """Name of the ensemble that large tables have all rows for."""
@@ -50,8 +62,8 @@ class Ensemble:
     name: str
     """As users read it."""
 
-    of_numbers: type
-    of_classes: type
+    of_numbers: Callable[..., Any]
+    of_classes: Callable[..., Any]
     bagged: bool
     """Whether every tree leaves rows out."""
 

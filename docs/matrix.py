@@ -1,0 +1,142 @@
+"""Environments of each Python with the lowest and the newest dependencies, and tests in each.
+
+``matrix.py`` builds the wheel once. For each Python it makes an environment from the lowest
+releases that `pyproject.toml` allows (and that there is a wheel of) and one from the newest,
+installs the wheel, runs README and the quick tests, and prints a table of what was installed and
+how each ended. Pythons are those on the path. Arguments after ``--`` go to pytest instead of the
+quick tests: ``matrix.py --pythons 3.13 --releases lowest -- tests/losses``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "build" / "matrix"
+PYTHONS = ("3.11", "3.12", "3.13")
+RELEASES = {"lowest": "lowest-direct", "newest": "highest"}
+EXTRAS = ("test", "plot", "cluster", "io", "onnx", "cli")
+QUICK = ("tests", "-m", "not slow and not nightly")  # doctests would import the source
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+# Old releases warn of each other, and fewer of scikit-learn's checks may fail than with the newest.
+LENIENT = ("-o", "xfail_strict=false", "-o", "filterwarnings=default")
+
+
+def uv(*arguments: str) -> None:
+    # A Python that is not here is asked for, not downloaded.
+    settings = os.environ | {"UV_PYTHON_DOWNLOADS": "never"}
+    subprocess.run([sys.executable, "-m", "uv", *arguments], cwd=ROOT, check=True, env=settings)
+
+
+def interpreter(place: Path) -> Path:
+    return place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def wheel() -> Path:
+    """Build the wheel that every environment installs."""
+    uv("build", "--quiet", "--wheel", "--out-dir", str(FOLDER))
+    return max(FOLDER.glob("*.whl"), key=lambda path: path.stat().st_mtime)
+
+
+def environment(python: str, releases: str, built: Path) -> Path:
+    """Make one environment and return its interpreter."""
+    place = FOLDER / f"{python}-{releases}"
+    uv("venv", "--quiet", "--clear", "--python", python, str(place))
+    # Pins are resolved from pyproject.toml, whose bounds they are to show to be true.
+    pins = FOLDER / f"{python}-{releases}.txt"
+    chosen = ("--resolution", RELEASES[releases], "--only-binary", ":all:")
+    extras = [part for extra in EXTRAS for part in ("--extra", extra)]
+    asked = ("--quiet", "--no-header", "--no-annotate", "--python-version", python)
+    uv("pip", "compile", *asked, *chosen, *extras, "pyproject.toml", "-o", str(pins))
+    target = ("--quiet", "--python", str(interpreter(place)))
+    uv("pip", "install", *target, "-r", str(pins))
+    uv("pip", "install", *target, "--no-deps", "--reinstall", str(built))
+    return interpreter(place)
+
+
+def names() -> list[str]:
+    """Return the distributions that the library asks for, those of the core first."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    asked = project["dependencies"] + [one for extra in EXTRAS for one in extras[extra]]
+    return list(dict.fromkeys(re.match(r"[\w-]+", one)[0] for one in asked))
+
+
+def installed(python: Path) -> dict[str, str]:
+    """Return the versions of an environment, by what its interpreter says."""
+    code = (
+        "import json, platform; from importlib.metadata import distributions as d;"
+        "found = {one.name.lower().replace('_', '-'): one.version for one in d()};"
+        "print(json.dumps(found | {'python': platform.python_version()}))"
+    )
+    done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def outcome(python: Path, *arguments: str) -> str:
+    """Run tests with the installed wheel and return pytest's last line."""
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    done = subprocess.run(
+        [*map(str, command)],
+        cwd=ROOT,
+        env=os.environ | ONE_THREAD,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    if done.returncode:
+        print(done.stdout)
+    *_, last = done.stdout.splitlines() or ["nothing was said"]
+    return (
+        f"{'FAILED: ' if done.returncode else ''}{re.sub(r' in [0-9.]+s.*', '', last.strip('= '))}"
+    )
+
+
+def table(columns: dict[str, dict[str, str]], rows: list[str]) -> str:
+    """Return a Markdown table, a column an environment.
+
+    Examples
+    --------
+    >>> print(table({"a": {"numpy": "2.0"}, "b": {}}, ["numpy"]))
+    |  | a | b |
+    | --- | --- | --- |
+    | numpy | 2.0 |  |
+    """
+    lines = [["", *columns], ["---"] * (1 + len(columns))]
+    lines += [[row, *(found.get(row, "") for found in columns.values())] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--pythons", nargs="+", default=PYTHONS)
+    parser.add_argument("--releases", nargs="+", choices=RELEASES, default=list(RELEASES))
+    parser.add_argument("--jobs", default="2", help="processes of the tests")
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    given = parser.parse_args(sys.argv[1:end])
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    built, columns = wheel(), {}
+    chosen = sys.argv[end + 1 :] or QUICK
+    for python in given.pythons:
+        for releases in given.releases:
+            place = environment(python, releases, built)
+            found = installed(place)
+            lenient = LENIENT if releases == "lowest" else ()
+            found["README"] = outcome(place, "tests/test_readme.py", *lenient)
+            found["tests"] = outcome(place, "-n", given.jobs, *chosen, *lenient)
+            columns[f"{python} {releases}"] = found
+            print(table(columns, ["python", "mercer", *names(), "README", "tests"]), flush=True)
+    (FOLDER / "table.md").write_text(
+        table(columns, ["python", "mercer", *names(), "README", "tests"]) + "\n", encoding="utf-8"
+    )
+    sys.exit(any("FAILED" in value for found in columns.values() for value in found.values()))
+
+
+if __name__ == "__main__":
+    main()
