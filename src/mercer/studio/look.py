@@ -3,6 +3,7 @@
 from mercer.reporting.look import CSS as REPORT
 
 __all__ = [
+    "AWAY",
     "CONTENT",
     "FIELDS",
     "FRAME",
@@ -78,10 +79,10 @@ PANE = """
 """
 """Of a step: settings beside what they give."""
 
-AWAY = ":host(.away) { display: none !important; }"
+AWAY = ":host(.away), .scroll-button { display: none !important; }"
 """Of what is not seen now. A part that has a display of its own is not hidden by its `visible`."""
 
-WHOLE = ":host { display: block; width: 100%; min-width: 0; }" + AWAY
+WHOLE = ":host { display: block; width: 100%; min-width: 0; }"
 
 STACK = """
 :host { display: flex; flex-direction: column; gap: .7rem; width: 100%; min-width: 0;

@@ -595,7 +595,8 @@ class Fit(Step):
         stale = session.state("fit") is not State.FRESH
         section = Section("", "done")
         machine = fitted.model.machine
-        section.lead(f"{type(machine).__name__}, fitted in {fitted.seconds:.2g} s.")
+        name = type(getattr(machine, "estimator", machine)).__name__
+        section.lead(f"{name}, fitted in {fitted.seconds:.2g} s.")
         for sentence in fitted.certificate[:1]:
             section.say(f"{sentence[:1].upper()}{sentence[1:]}.")
         job = session.job("fit")

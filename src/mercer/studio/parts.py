@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 import panel as pn
 
-from mercer.studio.look import CONTENT, FIELDS, HALVES, LINE, NATURAL, PANE, STACK, WHOLE, WIDGET
+from mercer.studio.look import (
+    AWAY,
+    CONTENT,
+    FIELDS,
+    HALVES,
+    LINE,
+    NATURAL,
+    PANE,
+    STACK,
+    WHOLE,
+    WIDGET,
+)
 from mercer.studio.session import Session
 from mercer.studio.stages import State
 from mercer.studio.working import Job
@@ -33,7 +44,7 @@ __all__ = [
 
 
 def _box(css: str, *parts: Any) -> Any:
-    return pn.Column(*parts, stylesheets=[css], sizing_mode="stretch_width", margin=0)
+    return pn.Column(*parts, stylesheets=[css, AWAY], sizing_mode="stretch_width", margin=0)
 
 
 def stack(*parts: Any) -> Any:

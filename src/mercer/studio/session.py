@@ -98,8 +98,9 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The machine."""
-        return type(self.fitted.model.machine).__name__
+        """The machine; what gives it intervals is around it."""
+        machine = self.fitted.model.machine
+        return type(getattr(machine, "estimator", machine)).__name__
 
 
 class Session:
