@@ -19,6 +19,8 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 import numpy as np
 import pandas as pd
 from browser import (
@@ -35,6 +37,7 @@ from browser import (
     visitor,
 )
 
+from benchmarks.common.environment import environment
 from mercer.datasets import load_concrete
 from mercer.studio.drawing import VIEWS, available
 from mercer.studio.server import address_of
@@ -494,7 +497,7 @@ def tables(folder, full):
 
 def run(full, output):
     """Do all checks, print their figures, and return whether all are within their limits."""
-    found = {"chromium": CHROMIUM is not None}
+    found = {"environment": environment()}
     with tempfile.TemporaryDirectory() as held:
         folder = Path(held)
         there = tables(folder, full)
@@ -531,12 +534,49 @@ def run(full, output):
                 passes = on_a_cluster(browser, server)
                 found["lines of a fit on a cluster"] = len(passes)
                 found["one of them"] = passes[len(passes) // 2] if passes else ""
+    record = Path(__file__).with_name("playground.json")
+    drags = json.loads(record.read_text())["browser"] if record.exists() else {}
+    times = [drags[kind][slider]["median ms"] for kind in drags for slider in ("C", "gamma")]
+    if times and full:
+        found["playground, milliseconds"] = max(times)
     late = {k: found[k] for k, limit in LIMITS.items() if k in found and found[k] > limit}
     found["beyond their limits"] = late
     print(json.dumps(found, indent=1, ensure_ascii=False))
     if output is not None:
-        Path(output).write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        path = Path(output)
+        path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        if full:
+            path.with_suffix(".md").write_text(page_of(found))
     return not late
+
+
+def page_of(found):
+    """Return the figures as a part of a page."""
+    lines = ["| | measured | limit |", "| --- | ---: | ---: |"]
+    for name, limit in LIMITS.items():
+        if name in found:
+            lines.append(f"| {name} | {found[name]:g} | {limit:g} |")
+    rows = found["100,000 rows, seconds"]
+    slow = sorted(rows.items(), key=lambda pair: -pair[1])
+    told = ", ".join(f"{name} {value:g}" for name, value in slow)
+    journeys = ", ".join(
+        f"{name} {one['seconds']:g} s ({one['rows']:,} rows)"
+        for name, one in found["journeys"].items()
+    )
+    lines += [
+        "",
+        f"Of 100,000 rows, in seconds: {told}.",
+        "",
+        f"Journeys from a raw file to script, model and report, the script run again: {journeys}. "
+        "Predictions of every script were those on the screen, bit by bit.",
+        "",
+        f"A fit on a cluster of two processes told {found['lines of a fit on a cluster']} lines, "
+        f"such as `{found['one of them']}`.",
+        "",
+        f"Measured on {found['environment']['date']}, {found['environment']['processor']}, "
+        f"{found['environment']['cores']} cores, commit {found['environment']['commit']}.",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def main():

@@ -18,8 +18,9 @@ from mercer.studio import app
 from mercer.studio.advice import ADVICE
 from mercer.studio.drawing import TASKS, VIEWS, available
 from mercer.studio.files import MAX_UPLOAD, inside, listed, stored
-from mercer.studio.pages import PAGES, Data, Fit, Machine, Question, Take, Understand
-from mercer.studio.screen import Screen
+from mercer.studio.pages import Data, Machine, Question
+from mercer.studio.result_pages import Fit, Take, Understand
+from mercer.studio.screen import PAGES, Screen
 from mercer.studio.server import address_of, make_server
 from mercer.studio.session import Session
 from mercer.studio.stages import State
@@ -144,11 +145,17 @@ def test_times_need_an_event_and_maps_no_target(screen):
     question.target.value = "y"
     assert question.wants() == []
     assert question.event.visible
+    question.task.value = "Predict a number or a class"
+    until(screen, fresh(screen, "columns"))
+    question.looking.value = "differogram"
+    until(screen, fresh(screen, "differogram"))
     question.task.value = "Map the rows, without a target"
     question.target.value = ""
     assert not question.event.visible
-    until(screen, fresh(screen, "columns"))
+    until(screen, fresh(screen, "preparation"))
+    screen.refresh()
     assert screen.task == "structure"
+    assert question.looking.value == "columns"  # a map has no differogram
 
 
 def test_what_goes_wrong_is_a_sentence(screen):

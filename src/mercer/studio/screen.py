@@ -16,12 +16,19 @@ from mercer import datasets
 from mercer.cli.refusals import Refusal
 from mercer.studio.files import inside, stored
 from mercer.studio.look import FRAME, STAGE, STAGES, WORK
-from mercer.studio.pages import PAGES, Step
+from mercer.studio.pages import Data, Machine, Question, Step
 from mercer.studio.parts import Deck, html
+from mercer.studio.result_pages import Compare, Fit, Playground, Take, Understand
 from mercer.studio.session import Session
 from mercer.studio.stages import State
 
-__all__ = ["Screen"]
+__all__ = ["PAGES", "Screen"]
+
+PAGES: tuple[type[Step], ...] = (
+    *(Data, Question, Machine, Fit, Understand, Compare, Take),
+    Playground,
+)
+"""The steps, in their order."""
 
 PERIOD = 150
 """Milliseconds between two looks at what stages gave."""

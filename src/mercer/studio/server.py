@@ -18,7 +18,7 @@ from tornado.web import RequestHandler
 from mercer.cli.memory import Memory
 from mercer.studio.files import MAX_UPLOAD
 from mercer.studio.look import PAGE
-from mercer.studio.pages import SCHEME
+from mercer.studio.result_pages import SCHEME
 from mercer.studio.screen import Screen
 from mercer.studio.session import Session
 
