@@ -223,7 +223,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("machine", "message"),
         [
-            (SVC(kernel="bump"), "'kernel' parameter .* must be a str among .*'rbf'.*callable"),
+            (SVC(kernel="bump"), "kernel='bump' of SVC is not known. Give .*'rbf'.* a function"),
             (SVC(solver="newtons"), "'solver' parameter .*'interior_point'"),
             (SVC(gram="banded"), "'gram' parameter .*'tiled'"),
             (SVC(gamma="scales"), "'gamma' parameter .*'scale'"),

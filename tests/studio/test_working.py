@@ -74,6 +74,15 @@ def test_a_call_can_be_ended_and_those_after_it_work(worker):
     assert worker.submit("", sum, [1, 2]).result() == 3
 
 
+def test_calls_that_wait_are_ended_too(worker):
+    jobs = [worker.submit("", sleep) for _ in range(3)]
+    assert worker.cancel()
+    for job in jobs:
+        with pytest.raises(Cancelled):
+            job.result()
+    assert worker.submit("", sum, [1, 2]).result() == 3
+
+
 def test_a_process_that_dies_is_told_and_replaced(worker):
     with pytest.raises(Refusal, match="the process that worked on this ended: status 3"):
         worker.submit("", die).result()

@@ -124,7 +124,9 @@ def view_picture(
         band = f" The band holds {share:.0f} of a hundred new observations."
     elif len(chosen) == 1 and hasattr(whole, "epsilon"):
         band = " The band is the tube, inside of which errors cost nothing."
-    rings = " Rings are support vectors." if mine and len(rows) == len(question.y) else ""
+    support = getattr(model.machine, "support_", None)
+    few = support is not None and len(support) < len(question.y)
+    rings = " Rings are support vectors." if mine and few else ""
     picture(
         section,
         f"The fit along {' and '.join(chosen)}.{at}{band}{rings}",
@@ -219,7 +221,10 @@ def _survival(options: dict[str, Any], prepared: Prepared, fitted: Fitted) -> Se
     names = [f"row {i + 1}" for i in at]
 
     def paint(ax: Any) -> None:
-        SurvivalDisplay.from_estimator(machine, Z, y=question.y, names=names, ax=ax)
+        display = SurvivalDisplay.from_estimator(machine, Z, y=question.y, names=names, ax=ax)
+        # Three colours that everybody can tell apart, and two kinds of lines.
+        for k, line in enumerate(display.lines_):
+            line.set(color=f"C{k % 3}", linestyle="-" if k < 3 else "--")
         label(ax, question.target, f"probability to exceed {question.target}")
         ax.legend(fontsize=8)
 

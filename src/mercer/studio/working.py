@@ -112,6 +112,8 @@ class Job:
         return value
 
     def _end(self, kind: str, value: Any) -> None:
+        if self.done:
+            return
         self.seconds = time.monotonic() - self.shown.began
         self._answer = (kind, value)
         self._done.set()
@@ -139,6 +141,7 @@ class Worker:
         self._process: Any = None
         self._pipe: Any = None
         self._job: Job | None = None
+        self._asked: list[Job] = []
         self._closed = False
 
     def __enter__(self) -> Worker:
@@ -178,6 +181,8 @@ class Worker:
             Its arguments; those that are :class:`Kept` travel once.
         """
         job = Job(title)
+        with self._lock:
+            self._asked = [one for one in self._asked if not one.done] + [job]
         threading.Thread(target=self._run, args=(job, function, args), daemon=True).start()
         return job
 
@@ -240,7 +245,7 @@ class Worker:
         return sent, new, gone
 
     def cancel(self) -> bool:
-        """End what is being worked on, by ending the process; another one begins.
+        """End what is being worked on, by ending the process, and what waits; another one begins.
 
         Returns
         -------
@@ -248,10 +253,11 @@ class Worker:
             Whether there was anything to end.
         """
         with self._lock:
-            job = self._job
-            if job is None or job.done:
-                return False
-            job._end("cancelled", None)
+            ended = [job for job in self._asked if not job.done]
+            for job in ended:
+                job._end("cancelled", None)
+            if self._job not in ended:
+                return bool(ended)
             self._kill()
         threading.Thread(target=self.start, daemon=True).start()
         return True
@@ -260,8 +266,8 @@ class Worker:
         """End the process for good."""
         with self._lock:
             self._closed = True
-            if self._job is not None and not self._job.done:
-                self._job._end("cancelled", None)
+            for job in self._asked:
+                job._end("cancelled", None)
             self._kill()
 
     def _kill(self) -> None:
