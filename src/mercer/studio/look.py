@@ -167,5 +167,6 @@ select[multiple] { min-height: 7rem; }
 .noUi-handle { background: var(--paper); border-color: var(--line); box-shadow: none; }
 .bk-slider-title, .bk-slider-value { color: var(--soft); font: 500 13px var(--font); }
 a { color: var(--blue); }
+a.bk-btn, .bk-btn a { color: var(--ink) !important; }
 """
 """Of buttons and fields."""
