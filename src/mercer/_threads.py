@@ -157,6 +157,20 @@ def team() -> Iterator[None]:
         _inside.cores = before
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS, and with it blocks from :func:`map_blocks`, to the thread of the caller.
+
+    Examples
+    --------
+    >>> with one_thread():
+    ...     usable_cores()
+    1
+    """
+    with _shared.one_thread_of_blas():
+        yield
+
+
 def small_algebra(rows: float) -> AbstractContextManager[None]:
     """Hold BLAS to one thread where several would wait for each other: few rows, or no idle cores.
 

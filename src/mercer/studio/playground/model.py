@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._threads import one_thread
 from mercer._typing import Array
 from mercer.studio.playground.picture import Picture, draw
 from mercer.studio.playground.point_sets import DECIMALS, POINT_SETS, Labels
@@ -193,4 +194,6 @@ class Playground:
         Picture
             With a sentence instead of a machine where the points do not suffice.
         """
-        return draw(self.points, self.labels, self.settings)
+        # Several threads take as long for so few points, and keep the browser from its share.
+        with one_thread():
+            return draw(self.points, self.labels, self.settings)

@@ -383,24 +383,30 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         document = self._document
         if document is None or document.session_context is None:
             self._show(picture)
+            self._show_words()
             self._show_script()
             return
         document.add_next_tick_callback(lambda: self._show(picture))
+        # Words come after the picture, whose way to the screen they would make longer.
         self._painted.wait(PAINT_SECONDS)
+        document.add_next_tick_callback(self._show_words)
         if not self._worker.waiting:
             document.add_next_tick_callback(self._show_script)
 
     def _show(self, picture: Picture) -> None:
-        """Send the picture and the words."""
+        """Send the picture."""
         self.picture = picture
         # One message for all sources, so that the browser paints once.
         with pn.io.unlocked():
             self._figure.show(picture)
             self._frame += 1
             self._frames.data = {"n": [self._frame]}
-        self._words.object = _words(picture)
-        self._legend.object = _legend(picture, self._figure.theme)
         self._push()
+
+    def _show_words(self) -> None:
+        """Send the words of the last picture."""
+        self._words.object = _words(self.picture)
+        self._legend.object = _legend(self.picture, self._figure.theme)
 
     def _show_script(self) -> None:
         """Send the script of the last picture."""
