@@ -503,7 +503,7 @@ def tables(folder, full):
 
 def run(full, output):
     """Do all checks, print their figures, and return whether all are within their limits."""
-    found = {"environment": environment()}
+    found = {"environment": environment({"threads": "as many as cores"})}
     with tempfile.TemporaryDirectory() as held:
         folder = Path(held)
         there = tables(folder, full)
