@@ -263,6 +263,16 @@ def test_machines_with_intervals_of_their_own():
     assert "Prediction intervals" in read(report)
 
 
+def test_places_of_a_known_shape_are_no_rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 3.0, size=(40, 1))
+    y = np.sin(2.0 * X[:, 0]) + 0.3 * rng.standard_normal(40)
+    model = mercer.ShapeConstrainedRegressor({0: 1}, gamma=3.0, C=100.0).fit(X, y)
+    assert np.max(model.support_) >= 40  # the shape holds the curve somewhere
+    page = mercer.report(model, X, y, cv=None)
+    assert "Most influential rows" in page.html
+
+
 def test_the_most_influential_row_is_named():
     X, y = sample(60)
     y[17] += 8.0

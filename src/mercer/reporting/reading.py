@@ -152,7 +152,9 @@ def influence_section(
     coef: Any = getattr(machine, "dual_coef_", None) if index is not None else None
     fit = subject.faithful and coef is not None and np.shape(coef)[1] == len(index)
     if fit and not getattr(machine, "approximation", None):
-        coef = np.abs(to_dense(coef)).sum(axis=0)
+        # Terms beyond the rows are places where a known shape holds the function.
+        coef = np.abs(to_dense(coef)).sum(axis=0)[index < subject.n]
+        index = index[index < subject.n]
         size = _left_out(subject) if _can_leave_out(subject, len(index), max_time) else None
         if size is not None:
             section.say(
