@@ -55,7 +55,7 @@ CASES = {
     ),
     "classes": ("table.csv", {"target": "kind"}, {"machine": "SVC", "settings": {"C": 3.0}}),
     "whole": ("table.csv", {"target": "zip", "drop": ("day",)}, {"machine": "LSSVC"}),
-    "monotone": ("table.csv", {"target": "y"}, {"monotone": {"dose, mg": 1}}),
+    "monotone": ("table.csv", {"target": "y"}, {"monotone": {"zip": 1, "dose, mg": 1}}),
     "times": ("table.csv", {"target": "time", "event": "seen"}, {}),
     "map": ("table.csv", {"task": "structure"}, {"machine": "KernelPCA"}),
     "commas": ("commas.csv", {"target": "y"}, {"machine": "LSSVR"}),

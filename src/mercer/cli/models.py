@@ -573,7 +573,8 @@ def _monotone(question: Question, wishes: Wishes, rows: int, memory: Memory) -> 
     if rows > memory.exact_rows:
         raise Refusal(f"--monotone is for at most {memory.exact_rows} rows in this memory.")
     cls = ShapeConstrainedRegressor if question.task == "regression" else ShapeConstrainedClassifier
-    shape = {f"number__{name}": sign for name, sign in wishes.monotone.items()}
+    # In the order in which scikit-learn writes them, so that scripts repeat fits to the last bit.
+    shape = {f"number__{name}": sign for name, sign in sorted(wishes.monotone.items())}
     machine = cls(shape).set_params(**wishes.settings)
     return question.plan.transformer(named=True), Picked(machine, "its predictions are monotone")
 
