@@ -130,7 +130,7 @@ GROUPS = {
         *("selection", "inspect", "plotting", "reporting", "claims", "smoothing"),
         *("compression", "density", "series"),
     ),
-    "Shipping": ("io", "cli", "distributed"),
+    "Shipping": ("io", "cli", "studio", "distributed"),
     "Inside": ("problems", "solvers", "programs", "gram"),
 }
 
