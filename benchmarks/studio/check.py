@@ -290,6 +290,7 @@ def busy(page, folder, name, prepare, wait):
 
 def smo(page):
     choose(page, "Machine", "SVR")
+    page.get_by_label("epsilon", exact=True).wait_for()  # the fields of this machine
     page.get_by_label("C", exact=True).fill("1000000")
     page.get_by_label("C", exact=True).press("Enter")
     page.get_by_label("epsilon", exact=True).fill("0.0001")
