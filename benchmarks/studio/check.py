@@ -121,7 +121,7 @@ def oil(page):
     choose(page, "Leave out", ["flow", "split"])
     page.get_by_text("What every column is taken for").wait_for()
     go(page, "Machine")
-    # The default map has hundreds of steps, in which the order of sums on several threads shows.
+    # The script of the default map was not bit-equal in a trial; why is not known.
     page.get_by_label("Directions of largest variance, in seconds").check()
 
 

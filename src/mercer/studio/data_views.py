@@ -1,4 +1,4 @@
-"""Views of data: rows, columns, gaps, clouds, and the noise before any model."""
+"""Show data: rows, columns, gaps, clouds, and the differogram, which estimates the noise."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _pair(
 def view_differogram(options: dict[str, Any], prepared: Prepared) -> Section:
     """Draw differences of targets against distances, whose beginning is the noise."""
     question = prepared.question
-    section = Section("Noise before any model", "differogram")
+    section = Section("Estimate of the noise", "differogram")
     assert question.plan is not None
     X = typed(question.X, question.plan.used, question.plan.readings)
     numbers = [n for n in question.plan.used if question.plan.used[n] == "number"]
@@ -235,14 +235,14 @@ def view_differogram(options: dict[str, Any], prepared: Prepared) -> Section:
     variance = float(shown["display"].fit.nugget)
     section.parts.insert(
         0,
-        f'<p class="lead">{escape(question.target)} has noise of standard deviation about '
-        f"{escape(number(np.sqrt(max(variance, 0.0))))}: no model of these columns predicts new "
-        "rows much better.</p>",
+        f'<p class="lead">The curve meets the axis at a standard deviation of '
+        f"{escape(number(np.sqrt(max(variance, 0.0))))} of {escape(question.target)}: an estimate "
+        "of the noise, too large where few rows are close to each other.</p>",
     )
     say_rows(section, len(rows), len(X))
     if len(numbers) > 6:
         section.say(
             f"With {len(numbers)} columns few rows are close to each other, so the curve reaches "
-            "the axis from far away and the noise is overestimated."
+            "the axis from far away: a model may well predict better than this."
         )
     return section

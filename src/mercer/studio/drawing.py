@@ -101,7 +101,7 @@ VIEWS: dict[str, View] = {
         ("preparation",), view_columns),
     "gaps": View("Gaps", "Which cells are empty.", ("preparation",), view_gaps),
     "cloud": View("Clouds", "Columns against the target.", ("preparation",), view_cloud),
-    "differogram": View("Noise", "How large the noise is, before any model.", ("preparation",),
+    "differogram": View("Noise", "An estimate of the noise, before any model.", ("preparation",),
         view_differogram, _NUMBERS),
     "picture": View(
         "Picture",

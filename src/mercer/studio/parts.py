@@ -199,7 +199,7 @@ def progress(job: Job | None, state: State, title: str) -> str:
     said = job.shown.last if not job.done else ""
     values = np.array([v for v in list(job.shown.values) if v > 0.0])
     curve = _curve(values) if len(values) > 1 else ""
-    word = {"running": "running"}.get(str(state), str(state))
+    word = str(state)
     return (
         f'<div class="progress"><span class="state {word}">{escape(title)}: {word}</span> '
         f'<span class="time">{job.elapsed:.1f} s</span>'

@@ -363,7 +363,7 @@ class Session:
             raise
         self.stages.finish(begun, value)
         if name == "fit":
-            self._remember(job)
+            self._remember()
         elif name == "judgement":
             self._judged(value)
 
@@ -431,7 +431,7 @@ class Session:
         key: Hashable = (name, self.stages.key(name))
         return Kept(key, self.stages.value(name))
 
-    def _remember(self, job: Job) -> None:
+    def _remember(self) -> None:
         """Keep a fit as a run."""
         number = self.runs[-1].number + 1 if self.runs else 1
         settings = {name: self.stages.settings(name) for name in STEPS}
