@@ -1,13 +1,11 @@
 """A studio and a real browser that drives it: helpers for the check, the tour and the pictures."""
 
-import asyncio
 import shutil
-import threading
-import time
+import signal
+import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
-
-from mercer.studio.server import address_of, make_server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
@@ -17,26 +15,14 @@ PATIENCE = 180_000
 
 
 @contextmanager
-def studio(folder, path=None):
-    """Serve a folder from a thread of this process, and give the server."""
-    held = {}
-
-    def run():
-        asyncio.set_event_loop(asyncio.new_event_loop())
-        server = held["server"] = make_server(path, folder=Path(folder))
-        server.start()
-        server.io_loop.start()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    while "server" not in held:
-        time.sleep(0.02)
-    server = held["server"]
-    try:
-        yield server
-    finally:
-        server.io_loop.add_callback(server.io_loop.stop)
-        thread.join(10)
+def studio(folder):
+    """Run ``mercer studio`` in a folder, as a process of its own, and give its address."""
+    command = [sys.executable, "-m", "mercer", "studio", "--no-browser"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process.stdout.readline().split()[-1]
+        finally:
+            process.send_signal(signal.SIGINT)
 
 
 @contextmanager
@@ -53,7 +39,7 @@ def chromium():
 
 
 @contextmanager
-def visitor(browser, server, size="desktop", scheme="light", address=None):
+def visitor(browser, address, size="desktop", scheme="light"):
     """Open the studio as a visitor of their own: no cookie is shared with others."""
     width, height = SIZES[size]
     context = browser.new_context(
@@ -66,9 +52,8 @@ def visitor(browser, server, size="desktop", scheme="light", address=None):
     page.on("websocket", lambda socket: page.asked.append(socket.url))
     page.on("pageerror", lambda error: page.errors.append(str(error)))
     try:
-        page.goto(address or address_of(server))
-        if address is None:
-            page.get_by_label("In this folder").wait_for()
+        page.goto(address)
+        page.get_by_label("In this folder").wait_for()
         yield page
     finally:
         context.close()
@@ -109,6 +94,19 @@ def look(page, view):
     go(page, "Understand")
     page.get_by_role("button", name=view, exact=True).click()
     drawn(page)
+
+
+def text_of(page):
+    """Return all words of a page, those that are hidden too: shadow roots, values and options."""
+    return page.evaluate(
+        """() => {
+            const all = (root) => [...root.querySelectorAll('*')].flatMap(
+                (e) => e.shadowRoot ? [e, ...all(e.shadowRoot)] : [e]);
+            return all(document).filter((e) => !['STYLE', 'SCRIPT'].includes(e.tagName)).flatMap(
+                (e) => [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).concat(
+                    e.value || [])).join('\n');
+        }"""
+    )
 
 
 def drawn(page):

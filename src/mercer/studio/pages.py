@@ -29,6 +29,7 @@ from mercer.studio.parts import (
     html,
     many,
     stack,
+    views,
     whole,
 )
 from mercer.studio.session import Session
@@ -257,17 +258,13 @@ class Question(Step):
         self.names = many("Numbers that are names", [], change, 4)
         self.gaps = many("Columns in which a number stands for a gap", [], change, 4)
         self.gap = field("That number", change, value="0")
-        self.looking = pn.widgets.RadioButtonGroup(
-            options={VIEWS[name].title: name for name in self.looks},
-            value="columns",
-            stylesheets=[WIDGET],
-        )
+        offered = {VIEWS[name].title: name for name in self.looks}
+        self.looking = views(offered, "columns", self._look)
         self.panes = {
             name: StagePane(self.session, name, "Choose a target.") for name in self.looks
         }
         self.place = Deck()
         self.place.show(self.panes["columns"].pane)
-        self.looking.param.watch(lambda event: self._look(event.new), "value")
         settings = stack(
             self.task,
             self.target,
@@ -321,9 +318,8 @@ class Question(Step):
         )
         self.screen.say("")
 
-    def _look(self, name: str | None) -> None:
-        if name is not None:  # what was seen is no longer offered
-            self.place.show(self.panes[name].pane)
+    def _look(self, name: str) -> None:
+        self.place.show(self.panes[name].pane)
 
     def wants(self) -> list[str]:
         """Return the stages that are computed while the step is shown."""

@@ -39,6 +39,7 @@ __all__ = [
     "many",
     "progress",
     "stack",
+    "views",
     "whole",
 ]
 
@@ -124,6 +125,19 @@ def many(name: str, options: Sequence[str], changed: Callable[[Any], None], size
         sizing_mode="stretch_width",
     )
     made.param.watch(lambda event: changed(event.new), "value")
+    return made
+
+
+def views(options: dict[str, str], value: str, changed: Callable[[str], None]) -> Any:
+    """Return buttons of which one is pressed."""
+    made = pn.widgets.RadioButtonGroup(options=options, value=value, stylesheets=[WIDGET])
+    made._debounce = 0  # Panel collects changes for 50 ms, and a button has one
+
+    def listen(event: Any) -> None:
+        if event.new is not None:  # what was seen is no longer offered
+            changed(event.new)
+
+    made.param.watch(listen, "value")
     return made
 
 

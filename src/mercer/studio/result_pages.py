@@ -27,6 +27,7 @@ from mercer.studio.parts import (
     line,
     progress,
     stack,
+    views,
     whole,
 )
 from mercer.studio.playground import DARK, LIGHT
@@ -124,12 +125,7 @@ class Understand(Step):
     def build(self) -> Any:
         """Return the parts of the step."""
         fits = [name for name, view in VIEWS.items() if "fit" in view.inputs]
-        self.looking = pn.widgets.RadioButtonGroup(
-            options={VIEWS[name].title: name for name in fits},
-            value=self.first,
-            stylesheets=[WIDGET],
-        )
-        self.looking.param.watch(lambda event: self._look(event.new), "value")
+        self.looking = views({VIEWS[name].title: name for name in fits}, self.first, self._look)
         self.along = chooser("Draw along", [ITSELF], self.told(self._inputs))
         self.across = chooser("and", [NONE], self.told(self._inputs))
         self.colour = chooser("Colour by", [""], self.told(self._colour), value="")
@@ -158,9 +154,8 @@ class Understand(Step):
     def _colour(self, name: str) -> None:
         self.session.show("picture", colour=name or None)
 
-    def _look(self, name: str | None) -> None:
-        if name is not None:  # what was seen is no longer offered
-            self.place.show(self.panes[name].pane)
+    def _look(self, name: str) -> None:
+        self.place.show(self.panes[name].pane)
 
     def wants(self) -> list[str]:
         """Return the stages that are computed while the step is shown."""

@@ -141,7 +141,8 @@ class Session:
         self.problem = ""
         self._given: Read | None = None
         self._count = 0
-        self._fitting, self._seeing = Worker(self.memory), Worker(self.memory)
+        self._fitting = Worker(self.memory, patient=True)
+        self._seeing = Worker(self.memory)
         self._jobs: dict[str, Job] = {}
         self._locks = {name: threading.RLock() for name in GRAPH}
 

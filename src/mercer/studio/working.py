@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import sys
 import threading
 import time
@@ -126,6 +127,8 @@ class Worker:
     ----------
     memory : Memory
         What the process may take.
+    patient : bool, default=False
+        Let the process give way to others, so that the screen answers during a long fit.
 
     Examples
     --------
@@ -134,8 +137,9 @@ class Worker:
     3
     """
 
-    def __init__(self, memory: Memory | None = None) -> None:
+    def __init__(self, memory: Memory | None = None, patient: bool = False) -> None:
         self.memory = Memory() if memory is None else memory
+        self.patient = patient
         self._turn, self._lock = threading.Lock(), threading.RLock()
         self._kept: OrderedDict[Hashable, None] = OrderedDict()
         self._process: Any = None
@@ -161,7 +165,7 @@ class Worker:
                 context.set_forkserver_preload([__name__, "mercer.studio.steps"])
             self._pipe, theirs = context.Pipe()
             self._process = context.Process(
-                target=_serve, args=(theirs, self.memory.limit), daemon=True
+                target=_serve, args=(theirs, self.memory.limit, self.patient), daemon=True
             )
             with _without_main():
                 self._process.start()
@@ -332,8 +336,10 @@ class _Told(Falling):
         self.pipe.send(("trial", trial))
 
 
-def _serve(pipe: Any, limit: float | None) -> None:
+def _serve(pipe: Any, limit: float | None, patient: bool) -> None:
     """Work on calls until nobody sends any."""
+    if patient and hasattr(os, "nice"):
+        os.nice(10)
     kept: dict[Hashable, Any] = {}
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt), Memory(limit).held_to():
         while True:
