@@ -192,6 +192,35 @@ def test_who_limits_blas_limits_us():
         assert usable_cores() == 1
 
 
+def test_every_thread_limits_blas_and_the_last_puts_it_back():
+    free = blas()
+    inside, first_left, found = threading.Event(), threading.Event(), []
+
+    def last():
+        with _threads.one_thread():
+            inside.set()
+            first_left.wait(60)
+            found.append(blas())
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        several = blas()
+        assert max(several) == 2
+        with _threads.one_thread():  # here first, in this thread
+            thread = threading.Thread(target=last)
+            thread.start()
+            inside.wait(60)
+        first_left.set()
+        thread.join(60)
+        assert found == [[1] * len(free)]
+        assert blas() == several
+        other = threading.Thread(target=last)
+        other.start()
+        other.join(60)
+        assert found[1] == [1] * len(free)
+        assert blas() == several
+    assert blas() == free
+
+
 def test_busy_cores_are_not_idle(monkeypatch, tmp_path):
     said = tmp_path / "loadavg"
     monkeypatch.setattr(_threads, "RUNNING", said)

@@ -34,6 +34,7 @@ from mercer.studio.playground import LIGHT, Playground
 from mercer.studio.playground.figure import PlaygroundFigure
 from mercer.studio.playground.settings import KERNELS, LOSSES
 from mercer.studio.playground.view import CLASS_C, CURVE_C, GAMMAS, playground_view
+from mercer.studio.server import send_at_once
 
 N, STEPS = 300, 16
 RECORD = Path(__file__).resolve().with_suffix(".json")
@@ -74,9 +75,7 @@ def picture_ms(sheet: Playground, drawn: PlaygroundFigure) -> tuple[float, int]:
     begin = time.process_time()
     picture = sheet.fit()
     drawn.show(picture)
-    sources = [drawn.values, drawn.boundary, drawn.margins, drawn.rings, drawn.curve]
-    serializer = Serializer(deferred=False)
-    sent = [serializer.encode(source.data) for source in sources]
+    sent = Serializer(deferred=False).encode(drawn.picture.data)
     size = len(json.dumps([sent, picture.script, picture.explanation]))
     return 1e3 * (time.process_time() - begin), size
 
@@ -119,8 +118,13 @@ def measure_server() -> dict[str, Any]:
 def serve(port: int) -> None:
     """Serve a page of every kind until the process is ended."""
     sheets = [Playground.from_set(name, N) for name in SETS.values()]
+
+    def page(sheet: Playground) -> Any:
+        pn.state.onload(send_at_once)
+        return playground_view(sheet)
+
     pn.serve(
-        {f"/{k}": lambda sheet=sheet: playground_view(sheet) for k, sheet in enumerate(sheets)},
+        {f"/{k}": lambda sheet=sheet: page(sheet) for k, sheet in enumerate(sheets)},
         port=port,
         address="127.0.0.1",
         show=False,

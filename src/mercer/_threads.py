@@ -44,7 +44,7 @@ class Shared:
         self.pool: ThreadPoolExecutor | None = None
         self.size = 0
         self.holders = 0
-        self.limiter: Any = None
+        self.threads: list[int] = []
 
     def submit(self, function: Callable[[], None], n: int) -> list[Future[None]]:
         """Run a function on n threads, each in a copy of the caller's context."""
@@ -61,17 +61,29 @@ class Shared:
         """Hold BLAS to one thread until the last of several callers has left."""
         with self.lock:
             if not self.holders:
-                # Nothing to hold, and nothing to put back, where there is one thread already.
-                several = any(library.num_threads > 1 for library in _blas().lib_controllers)
-                self.limiter = _blas().limit(limits=1) if several else None
+                self.threads = [library.num_threads for library in _blas().lib_controllers]
+                self.set_threads([1] * len(self.threads))
             self.holders += 1
         try:
             yield
         finally:
             with self.lock:
                 self.holders -= 1
-                if not self.holders and self.limiter is not None:
-                    self.limiter.restore_original_limits()
+                if not self.holders:
+                    self.set_threads(self.threads)
+
+    def set_threads(self, threads: list[int]) -> None:
+        """Set the threads of each BLAS library, from whichever thread this is called.
+
+        threadpoolctl (3.8) obeys only the thread that set a number first, for as long as it lives.
+        Here the first caller of several in different threads sets it and the last puts it back.
+        """
+        for library, n in zip(_blas().lib_controllers, threads, strict=True):
+            if library.num_threads != n:
+                release = getattr(library, "clear_controlling_thread", lambda force: None)
+                release(force=True)
+                library.set_num_threads(n)
+                release(force=True)
 
 
 _shared = Shared()
@@ -81,8 +93,8 @@ _inside = threading.local()
 def _after_fork() -> None:
     """Start afresh in a child: it has neither the threads nor the callers of its parent."""
     global _shared
-    if _shared.holders and _shared.limiter is not None:
-        _shared.limiter.restore_original_limits()
+    if _shared.holders:
+        _shared.set_threads(_shared.threads)
     _shared = Shared()
     _inside.worker = False
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from bokeh.models import (
     ColumnDataSource,
+    CustomJS,
     FixedTicker,
     LinearColorMapper,
     PointDrawTool,
@@ -17,7 +19,7 @@ from bokeh.plotting import figure
 from bokeh.transform import factor_cmap, factor_mark
 
 from mercer.studio.playground.model import Drawing
-from mercer.studio.playground.picture import Picture
+from mercer.studio.playground.picture import Lines, Picture
 from mercer.studio.playground.point_sets import WINDOW
 from mercer.studio.playground.theme import Theme
 
@@ -29,7 +31,22 @@ ASPECT = 1.3
 # Labels as the browser knows them; the last one is a point of a curve.
 FACTORS = ("0", "1", "2", "y")
 MARKERS = ("circle", "square", "triangle", "circle")
+Columns = dict[str, dict[str, Any]]
+"""Columns of sources, by the name of the part and of the column."""
 EMPTY: dict[str, list[Any]] = {"xs": [], "ys": [], "color": []}
+
+# A picture comes as one message, which the browser hands to the parts: a message for each would be
+# painted one by one, and what is drawn is not told back.
+RECEIVE = """
+for (const name in parts) {
+  const data = {};
+  for (const key in picture.data) {
+    const [part, column] = key.split(" ");
+    if (part === name) { data[column] = picture.data[key][0]; }
+  }
+  if (Object.keys(data).length > 0) { parts[name].setv({data}, {sync: false}); }
+}
+"""
 
 
 class PlaygroundFigure:
@@ -45,6 +62,8 @@ class PlaygroundFigure:
     figure : bokeh.plotting.figure
     points : ColumnDataSource
         Coordinates and labels, which :attr:`tool` edits in the browser.
+    picture : ColumnDataSource
+        The last picture for the browser, and its number `n`.
     tool : PointDrawTool
         Taps add a point, drags move one.
     """
@@ -71,6 +90,18 @@ class PlaygroundFigure:
         self.boundary = ColumnDataSource(EMPTY)
         self.margins = ColumnDataSource(EMPTY)
         self.curve = ColumnDataSource({"x": [], "y": [], "low": [], "high": []})
+        self._parts = {
+            "rings": self.rings,
+            "values": self.values,
+            "boundary": self.boundary,
+            "margins": self.margins,
+            "curve": self.curve,
+        }
+        self.picture = ColumnDataSource({"n": [0]})
+        receive = CustomJS(args={"picture": self.picture, "parts": self._parts}, code=RECEIVE)
+        self.picture.js_on_change("data", receive)
+        # A source that no glyph draws goes to the browser with an event that does not occur.
+        f.js_on_event("reset", receive)
         self._colours = LinearColorMapper(palette=["#000000"], low=-0.5, high=254.5)
         self._image = f.image(
             "image",
@@ -146,8 +177,17 @@ class PlaygroundFigure:
         # Lists, which the browser can append to.
         self.points.data = {"x": x.tolist(), "y": y.tolist(), "label": labels}
 
-    def show(self, picture: Picture) -> None:
-        """Replace what is drawn of a machine."""
+    def show(self, picture: Picture, number: int = 0, columns: Columns | None = None) -> None:
+        """Replace what is drawn of a machine.
+
+        Parameters
+        ----------
+        picture : Picture
+        number : int
+            Of the picture, by which the browser says that it is painted.
+        columns : dict, optional
+            Of :meth:`columns`, computed before.
+        """
         curve = picture.settings.task == "curve"
         fitted = not picture.message
         for renderer in (self._image, self._boundary, self._margins):
@@ -155,28 +195,37 @@ class PlaygroundFigure:
         self._curve.visible = fitted and curve
         for renderer in (self._band, *self._edges):
             renderer.visible = fitted and curve and picture.half_width > 0
-        x, y = picture.points[picture.ringed].T
-        self.rings.data = {"x": x, "y": y}
-        if not fitted:
+        columns = self.columns(picture) if columns is None else columns
+        if self.figure.document is None:  # nobody looks yet
+            for name, data in columns.items():
+                self._parts[name].data = data
             return
-        if curve:
+        packed = {
+            f"{name} {key}": [one] for name, data in columns.items() for key, one in data.items()
+        }
+        self.picture.data = {"n": [number], **packed}
+
+    def columns(self, picture: Picture) -> Columns:
+        """Return the columns of all parts that a picture has."""
+        x, y = picture.points[picture.ringed].T.astype(np.float32)
+        found: Columns = {"rings": {"x": x, "y": y}}
+        if picture.message:
+            return found
+        if picture.settings.task == "curve":
             f, half = picture.values, picture.half_width
             inputs = picture.curve_inputs()
-            self.curve.data = {"x": inputs, "y": f, "low": f - half, "high": f + half}
-            return
-        self.values.data = {"image": [picture.image()]}
-        self.boundary.data = _lines([(line, self.theme.ink) for line in picture.boundary()])
-        sides = zip(picture.classes, picture.margins(), strict=True)
-        self.margins.data = _lines(
-            [(line, self.theme.classes[k]) for k, lines in sides for line in lines]
-        )
+            found["curve"] = {"x": inputs, "y": f, "low": f - half, "high": f + half}
+            return found
+        found["values"] = {"image": [picture.image()]}
+        found["boundary"] = _lines([picture.boundary()], [self.theme.ink])
+        colours = [self.theme.classes[k] for k in picture.classes]
+        found["margins"] = _lines(picture.margins(), colours)
+        return found
 
 
-def _lines(coloured: list[tuple[Any, str]]) -> dict[str, list[Any]]:
-    """Return lines as columns of a source."""
-    lines = [np.asarray(line, dtype=np.float32) for line, _ in coloured]
-    return {
-        "xs": [line[:, 0] for line in lines],
-        "ys": [line[:, 1] for line in lines],
-        "color": [colour for _, colour in coloured],
-    }
+def _lines(sides: Sequence[Lines], colours: list[str]) -> dict[str, list[Any]]:
+    """Return lines as columns of a source: those of one colour in a row, with gaps between them."""
+    gap = np.full((1, 2), np.nan)
+    rows = [np.vstack([part for line in lines for part in (line, gap)] or [gap]) for lines in sides]
+    xy = [np.ascontiguousarray(one.T, dtype=np.float32) for one in rows]
+    return {"xs": [x for x, _ in xy], "ys": [y for _, y in xy], "color": colours}

@@ -12,7 +12,8 @@ import numpy as np
 import panel as pn
 from bokeh.models import ColumnDataSource, CustomJS
 
-from mercer.studio.playground.figure import ASPECT, PlaygroundFigure
+from mercer._threads import one_thread
+from mercer.studio.playground.figure import ASPECT, Columns, PlaygroundFigure
 from mercer.studio.playground.model import MAX_POINTS, Drawing, Playground
 from mercer.studio.playground.newest import NewestOnly
 from mercer.studio.playground.picture import Picture
@@ -45,12 +46,13 @@ if (out != null && !tool.add && indices.length > 0) {
   out.value = JSON.stringify({version: points.tags[0], erase: indices});
 }
 """
-# Two frames of the browser later, what was sent before this number is on the screen.
+# After the next frame of the browser, what was sent with this number is on the screen: Bokeh asks
+# for its part of that frame before this does.
 SEND_PAINTED = """
-const out = [...frame.document.all_models].find((m) => m.title === channel);
-const n = frame.data.n[0];
+const out = [...picture.document.all_models].find((m) => m.title === channel);
+const n = picture.data.n[0];
 if (out != null) {
-  requestAnimationFrame(() => requestAnimationFrame(() => { out.value = String(n); }));
+  requestAnimationFrame(() => setTimeout(() => { out.value = String(n); }, 0));
 }
 """
 COPY = """
@@ -185,7 +187,7 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
     def _make_channels(self) -> None:
         """Make the widgets, not seen, through which the browser speaks, here and in notebooks."""
         number = next(_numbers)
-        f, self._frames = self._figure, ColumnDataSource({"n": [0]})
+        f = self._figure
         self._text = ColumnDataSource({"text": [""]})
         self._edits = pn.widgets.TextInput(label=f"playground-points-{number}", visible=False)
         self._seen = pn.widgets.TextInput(label=f"playground-painted-{number}", visible=False)
@@ -197,11 +199,9 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         erased = CustomJS(args={**args, "tool": f.tool}, code=SEND_ERASED)
         f.points.selected.js_on_change("indices", erased)
         painted = CustomJS(
-            args={"frame": self._frames, "channel": self._seen.label}, code=SEND_PAINTED
+            args={"picture": f.picture, "channel": self._seen.label}, code=SEND_PAINTED
         )
-        self._frames.js_on_change("data", painted)
-        # A source that no glyph draws is sent to the browser as part of the figure all the same.
-        f.figure.js_on_event("reset", painted)
+        f.picture.js_on_change("data", painted)
         self._copy.js_on_click(args={"script": self._text, "button": self._copy}, code=COPY)
         _at_once(self._edits)
         _at_once(self._seen)
@@ -374,11 +374,14 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
     def _refit(self, playground: Playground) -> None:
         """Fit in the worker's thread, and wait until the browser has painted."""
         try:
-            picture = playground.fit()
+            with one_thread():
+                picture = playground.fit()
+                columns = self._figure.columns(picture)
         except Exception as error:
             picture = Picture(
                 playground.points, playground.labels, playground.settings, f"No fit: {error}"
             )
+            columns = self._figure.columns(picture)
         self._painted.clear()
         document = self._document
         if document is None or document.session_context is None:
@@ -386,21 +389,18 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
             self._show_words()
             self._show_script()
             return
-        document.add_next_tick_callback(lambda: self._show(picture))
+        document.add_next_tick_callback(lambda: self._show(picture, columns))
         # Words come after the picture, whose way to the screen they would make longer.
         self._painted.wait(PAINT_SECONDS)
         document.add_next_tick_callback(self._show_words)
         if not self._worker.waiting:
             document.add_next_tick_callback(self._show_script)
 
-    def _show(self, picture: Picture) -> None:
+    def _show(self, picture: Picture, columns: Columns | None = None) -> None:
         """Send the picture."""
         self.picture = picture
-        # One message for all sources, so that the browser paints once.
-        with pn.io.unlocked():
-            self._figure.show(picture)
-            self._frame += 1
-            self._frames.data = {"n": [self._frame]}
+        self._frame += 1
+        self._figure.show(picture, self._frame, columns)
         self._push()
 
     def _show_words(self) -> None:
