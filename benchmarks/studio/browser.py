@@ -104,7 +104,7 @@ def text_of(page):
                 (e) => e.shadowRoot ? [e, ...all(e.shadowRoot)] : [e]);
             return all(document).filter((e) => !['STYLE', 'SCRIPT'].includes(e.tagName)).flatMap(
                 (e) => [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).concat(
-                    e.value || [])).join('\n');
+                    e.value || [])).join(' ');
         }"""
     )
 

@@ -385,22 +385,16 @@ class Session:
             if not (planned.tunable or wishes.monotone):
                 wishes = steps.without_time(wishes)
             return self._fitting, (steps.search, kept("preparation"), wishes, memory)
-        cluster = self.stages.settings("fit")["cluster"]
-        if name == "fit" and cluster is not None:
-            source = self.stages.settings("data")["source"]
+        if name == "fit":
+            given = (kept("preparation"), self.stages.value("tuning"), wishes, memory)
+            cluster = self.stages.settings("fit")["cluster"]
+            if cluster is None:
+                return self._fitting, (steps.fit, *given)
             if self._given is not None:
                 raise Refusal("workers of a cluster read files; this table is in memory only.")
-            return self._fitting, (
-                steps.fit_there,
-                kept("preparation"),
-                source[0],
-                wishes,
-                memory,
-                cluster,
-            )
-        if name == "fit":
-            arguments = (kept("preparation"), self.stages.value("tuning"), wishes, memory)
-            return self._fitting, (steps.fit, *arguments)
+            data = self.stages.settings("data")
+            where = (data["source"][0], data["how"], cluster)
+            return self._fitting, (steps.fit_on_dask, *given, *where)
         if name == "judgement":
             return self._fitting, (steps.judge, kept("preparation"), kept("fit"))
         if name == "script":

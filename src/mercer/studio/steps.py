@@ -41,7 +41,7 @@ __all__ = [
     "Searched",
     "cells",
     "fit",
-    "fit_there",
+    "fit_on_dask",
     "judge",
     "load",
     "plan",
@@ -134,6 +134,8 @@ class Fitted:
         The same as a share of the objective.
     seconds : float
         Time of the fit.
+    command : tuple of str
+        Of a fit on a cluster, the options of ``mercer fit`` that repeat it.
     """
 
     model: Model
@@ -142,6 +144,7 @@ class Fitted:
     certificate: tuple[str, ...]
     gap: float | None
     seconds: float
+    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,18 +318,29 @@ def fit(prepared: Prepared, searched: Searched, wishes: Wishes, memory: Memory) 
     began = time.perf_counter()
     model, _ = Model.fit(prepared.question, wishes, memory, searched.machine)
     seconds = time.perf_counter() - began
-    X = model.ready(prepared.question.X)
-    ask = model.pipeline.transform if prepared.question.y is None else model.pipeline.predict
-    inside = None if wishes.coverage is None else model.intervals(X, wishes.coverage)
+    return _described(model, prepared.question, seconds, wishes.coverage)
+
+
+def _described(
+    model: Model,
+    question: Question,
+    seconds: float,
+    coverage: float | None = None,
+    command: tuple[str, ...] = (),
+) -> Fitted:
+    """Return a model with what it says of the rows that it was fitted to."""
+    X = model.ready(question.X)
+    ask = model.pipeline.transform if question.y is None else model.pipeline.predict
     inner = getattr(model.machine, "estimator_", model.machine)
     gap = getattr(getattr(inner, "solution_", None), "relative_gap", None)
     return Fitted(
         model=model,
         predictions=np.asarray(ask(X)),
-        intervals=inside,
+        intervals=None if coverage is None else model.intervals(X, coverage),
         certificate=tuple(certificate(model.machine)),
         gap=None if gap is None or not np.isfinite(gap) else float(gap),
         seconds=seconds,
+        command=command,
     )
 
 
@@ -339,8 +353,14 @@ class _Aloud(Teller):
         yield Falling(title)
 
 
-def fit_there(
-    prepared: Prepared, path: str, wishes: Wishes, memory: Memory, address: str
+def fit_on_dask(
+    prepared: Prepared,
+    searched: Searched,
+    wishes: Wishes,
+    memory: Memory,
+    path: str,
+    how: dict[str, Any],
+    address: str,
 ) -> Fitted:
     """Fit on a Dask cluster, whose workers read the file, and predict the rows here.
 
@@ -348,36 +368,52 @@ def fit_there(
     ----------
     prepared : Prepared
         The question.
-    path : str
-        The file, which all workers see under this name.
+    searched : Searched
+        What was found for it here.
     wishes : Wishes
         What was asked.
     memory : Memory
         What may be taken here.
+    path : str
+        The file, which all workers see under this name.
+    how : dict
+        How it is read.
     address : str
         Of the scheduler.
     """
     question = prepared.question
+    settings = {**_found(searched.machine), **wishes.settings}
+    asked = replace(wishes, task=question.task, seconds=None, settings=settings)
+    command = ["--target", question.target, "--cluster", address]
+    for option, values in {
+        "--machine": [wishes.machine] if wishes.machine else [],
+        "--drop": wishes.drop,
+        "--set": [f"{name}={value}" for name, value in settings.items()],
+        **{f"--{name}": [value] for name, value in how.items() if value},
+    }.items():
+        command += [word for value in values for word in (option, str(value))]
     began = time.perf_counter()
-    asked = replace(wishes, task=question.task, seconds=None, coverage=None)
-    asked = replace(asked, settings={"verbose": True, **wishes.settings})
     with tempfile.TemporaryDirectory() as folder:
         output = str(Path(folder) / "model.skops")
+        heard = replace(asked, settings={"verbose": True, **settings})
         teller = _Aloud(as_json=True)
-        fit_on_cluster(path, question.target, output, asked, memory, teller, address=address)
+        fit_on_cluster(path, question.target, output, heard, memory, teller, address=address, **how)
         model = Model.read(io.load(output))
     seconds = time.perf_counter() - began
     model.machine.set_params(verbose=False)
-    X = model.ready(question.X)
-    gap = getattr(getattr(model.machine, "solution_", None), "relative_gap", None)
-    return Fitted(
-        model=model,
-        predictions=np.asarray(model.pipeline.predict(X)),
-        intervals=None,
-        certificate=tuple(certificate(model.machine)),
-        gap=None if gap is None or not np.isfinite(gap) else float(gap),
-        seconds=seconds,
-    )
+    return _described(model, question, seconds, command=tuple(command))
+
+
+def _found(machine: Estimator | None) -> dict[str, Any]:
+    """Return the settings that a search changed, as far as they can be written down."""
+    if machine is None:
+        return {}
+    first = type(machine)().get_params(deep=False)
+    return {
+        name: value
+        for name, value in machine.get_params(deep=False).items()
+        if isinstance(value, int | float | str) and value != first[name] and name != "verbose"
+    }
 
 
 def judge(prepared: Prepared, fitted: Fitted) -> Judged:
