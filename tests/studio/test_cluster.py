@@ -69,7 +69,7 @@ def test_what_a_cluster_cannot_do_is_said(table):
         with pytest.raises(Refusal, match="--intervals cannot be had together with --cluster"):
             session.bring("fit")
         session.choose(coverage=None)
-        with pytest.raises(Refusal, match="no scheduler of Dask answers at tcp://127.0.0.1:9"):
+        with pytest.raises(Refusal, match=r"no scheduler of Dask answers at tcp://127\.0\.0\.1:9"):
             session.bring("fit")
         session.load(pd.DataFrame({"x": np.arange(30.0), "y": np.arange(30.0)})).prepare(target="y")
         with pytest.raises(Refusal, match="this table is in memory only"):

@@ -116,3 +116,16 @@ def test_a_report_is_one_page_that_asks_nobody(session, folder, case):
     assert "http:" not in html
     assert "https:" not in html
     assert html.count("<svg") > 3
+
+
+def test_time_for_a_search_is_no_limit_of_the_fit(folder):
+    with Session() as session:
+        session.load(folder / "table.csv").prepare(target="y", drop=("kind",))
+        session.choose(settings={"members": ["gaussian"]}).tune(5.0)
+        assert session.bring("fit").model.machine.budget is None
+        assert "stops after a time" not in session.bring("script")
+        session.choose(settings={"members": ["gaussian"], "budget": 30.0})
+        assert session.bring("fit").model.machine.budget == 30.0
+        assert "stops after a time" in session.bring("script")
+        session.prepare(target=None, task="structure", drop=("kind", "word", "day"))
+        assert session.choose(settings={}).bring("fit").model.machine.max_time is None

@@ -148,7 +148,7 @@ def pick(
         Seconds.
     """
     if task == "structure":
-        return _of_structure(name, dict(settings or {}), budget)
+        return _of_structure(name, dict(settings or {}))
     if task == "survival":
         return _of_times(name, rows, memory, dict(settings or {}))
     tight = memory.limit is not None and memory.exact_rows // STACKED_PARTS < min(rows, LEAF_ROWS)
@@ -175,7 +175,7 @@ def pick(
     return _within(machine, why, as_is, rows, memory, budget, dict(settings or {}))
 
 
-def _of_structure(name: str | None, settings: dict[str, Any], budget: float | None) -> Picked:
+def _of_structure(name: str | None, settings: dict[str, Any]) -> Picked:
     """Return a machine that gives rows two coordinates."""
     why = "it was asked for" if name else "it makes a map, and says how well the map explains rows"
     machine = _made(_among(MAPS, name or "GenerativeTopographicMap"), settings)
@@ -184,8 +184,6 @@ def _of_structure(name: str | None, settings: dict[str, Any], budget: float | No
         machine.set_params(n_components=2)
     if "random_state" in known and "random_state" not in settings:
         machine.set_params(random_state=0)
-    if "max_time" in known and budget is not None:
-        machine.set_params(max_time=budget)
     return Picked(machine, why)
 
 

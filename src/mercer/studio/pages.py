@@ -50,7 +50,7 @@ EXAMPLES = {
 COMMON = (
     *("loss", "kernel", "C", "gamma", "epsilon", "nu", "degree", "coef0", "n_components", "latent"),
     *("lam", "width", "n_nodes", "length", "log", "cv", "optimize", "nugget", "codes"),
-    *("standardize", "tol", "max_time", "random_state"),
+    *("standardize", "budget", "tol", "max_time", "random_state"),
 )
 
 AUTOMATIC = "chosen by the data"
@@ -463,6 +463,8 @@ class Machine(Step):
             )
             if planned.name != self._made:
                 self._make(planned)
+            monotone = self.session.stages.settings("machine")["monotone"]
+            self.seconds.visible = planned.tunable or bool(monotone)
         elif task is None:
             self._tell('<p class="quiet">Ask a question first.</p>')
 
@@ -485,7 +487,6 @@ class Machine(Step):
             both = task in ("regression", "classification")
             self.up.visible = self.down.visible = both
             self.coverage.visible = task == "regression"
-            self.seconds.visible = task != "structure"
         self._fill({})
         self._changed(None)
 

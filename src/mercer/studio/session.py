@@ -386,6 +386,8 @@ class Session:
                 wishes = steps.without_time(wishes)
             return self._fitting, (steps.search, kept("preparation"), wishes, memory)
         if name == "fit":
+            # The time is for the search, which is over; a fit that it cut would not come again.
+            wishes = steps.without_time(wishes)
             given = (kept("preparation"), self.stages.value("tuning"), wishes, memory)
             cluster = self.stages.settings("fit")["cluster"]
             if cluster is None:

@@ -383,7 +383,7 @@ def fit_on_dask(
     """
     question = prepared.question
     settings = {**_found(searched.machine), **wishes.settings}
-    asked = replace(wishes, task=question.task, seconds=None, settings=settings)
+    asked = replace(wishes, task=question.task, settings=settings)
     command = ["--target", question.target, "--cluster", address]
     for option, values in {
         "--machine": [wishes.machine] if wishes.machine else [],

@@ -21,6 +21,9 @@ from mercer.reporting.script import script_of
 from mercer.studio.drawing import VIEWS, available
 from mercer.studio.steps import Fitted, Judged, Planned, Prepared, Searched
 
+# Parameters that end a fit by the clock.
+TIMES = ("budget", "max_time")
+
 __all__ = ["model_file", "model_script", "page"]
 
 
@@ -124,7 +127,11 @@ def _said(prepared: Prepared, fitted: Fitted) -> list[str]:
         "structure": "draws a map of the rows",
         "survival": f"predicts {question.target}, some of which are only known to be exceeded",
     }.get(question.task, f"predicts {question.target}")
-    return [f"{_plain(name)} {_plain(what)}; written by the studio of mercer."]
+    said = [f"{_plain(name)} {_plain(what)}; written by the studio of mercer."]
+    params = fitted.model.machine.get_params(deep=True)
+    if any(params.get(f"{inner}{key}") for inner in ("", "estimator__") for key in TIMES):
+        said.append("It stops after a time, so that another run may find another model.")
+    return said
 
 
 def _plain(text: str) -> str:
