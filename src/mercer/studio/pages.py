@@ -345,8 +345,7 @@ class Question(Step):
         if failed:
             outcome = self.session.stages.outcome("preparation")
             words = "" if outcome is None else outcome.problem or ""
-            pane.pane.object = f'<p class="warn">{escape(words)}</p>'
-            pane._shown = None
+            pane.warn(words)
         else:
             pane.refresh()
 
@@ -377,6 +376,7 @@ class Machine(Step):
         self.why = html()
         self._task: str | None = None
         self._made: str | None = None
+        self._start: dict[str, Any] = {}
         settings = stack(
             html("<h2>What do you know or need?</h2>"),
             self.known,
@@ -415,8 +415,6 @@ class Machine(Step):
                 one.value = ""
         self.fields = {}
         self.session.choose(settings=settings)
-
-    _start: dict[str, Any] = {}  # noqa: RUF012, replaced and never changed
 
     def _changed(self, _: Any) -> None:
         name = self.machine.value

@@ -79,10 +79,23 @@ def whole(*parts: Any) -> Any:
 
 
 class Deck:
-    """Several parts in one place, of which one is seen; each is sent when it is first seen."""
+    """Several parts in one place, of which one is seen; others are sent when they are first seen.
 
-    def __init__(self) -> None:
-        self.box = whole()
+    Parameters
+    ----------
+    *parts : object
+        Sent at the beginning, so that :meth:`open_by` can show them before the server answers.
+    """
+
+    def __init__(self, *parts: Any) -> None:
+        self.box = whole(*parts)
+
+    def open_by(self, button: Any, part: Any) -> None:
+        """Let a button show a part at once, in the browser."""
+        parts = {f"part{k}": one for k, one in enumerate(self.box.objects)}
+        show = "{0}.css_classes = {0} === chosen ? [] : ['away'];"
+        code = " ".join(show.format(name) for name in parts)
+        button.js_on_click(args={**parts, "chosen": part}, code=code)
 
     def show(self, part: Any) -> None:
         """Show a part, and no other."""
@@ -172,6 +185,11 @@ class StagePane:
         self.pane = html(f'<p class="quiet">{escape(empty)}</p>')
         self._shown: Any = None
 
+    def warn(self, sentence: str) -> None:
+        """Show what is wrong instead."""
+        self._shown = None
+        self.pane.object = f'<p class="warn">{escape(sentence)}</p>'
+
     def refresh(self) -> None:
         """Show what there is, if it is not what is shown."""
         state, outcome = self.session.state(self.name), self.session.stages.outcome(self.name)
@@ -179,10 +197,9 @@ class StagePane:
         now = (state, outcome)
         if now == self._shown:
             return
-        self._shown = now
         text = outcome.value if outcome is not None and isinstance(outcome.value, str) else ""
         if state is State.FAILED and outcome is not None:
-            self.pane.object = f'<p class="warn">{escape(outcome.problem or "")}</p>'
+            self.warn(outcome.problem or "")
         elif state is State.FRESH:
             notes = "" if job is None else _notes(job)
             self.pane.object = notes + text
@@ -190,6 +207,7 @@ class StagePane:
             words = "drawing …" if state is State.RUNNING else self.empty
             old = f'<div class="stale">{text}</div>' if text else ""
             self.pane.object = f'<p class="quiet">{escape(words)}</p>{old}'
+        self._shown = now
 
 
 def _notes(job: Job) -> str:

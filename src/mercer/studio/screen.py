@@ -63,8 +63,10 @@ class Screen:
         self.here = self.steps[0]
         self.buttons = [self._button(step) for step in self.steps]
         self.stages = pn.Column(*self.buttons, stylesheets=[STAGES])
-        self.deck = Deck()
+        self.deck = Deck(*(step.view for step in self.steps))
         self.deck.show(self.here.view)
+        for step, made in zip(self.steps, self.buttons, strict=True):
+            self.deck.open_by(made, step.view)
         self.work = pn.Column(self.problem, self.deck.box, stylesheets=[WORK])
         self.view = pn.Column(
             self.stages, self.work, stylesheets=[FRAME], sizing_mode="stretch_width"
