@@ -178,9 +178,11 @@ def draw(points: Array, labels: Labels, settings: Settings) -> Picture:
     machine = recipe.make().fit(points, labels)
     x, z = grid_axes()
     grid = np.stack(np.meshgrid(x, z), axis=-1)
-    values = machine.decision_function(grid.reshape(-1, 2)).reshape(*grid.shape[:2], -1)
-    values = values[..., 0] if len(classes) == 2 else values
-    wrong = int(np.count_nonzero(machine.predict(points) != labels))
+    found = machine.decision_function(np.vstack([grid.reshape(-1, 2), points]))
+    values, own = found[: -len(points)], found[-len(points) :]
+    values = values.reshape(*grid.shape[:2], *values.shape[1:])
+    codes = own.argmax(axis=1) if own.ndim == 2 else (own > 0).astype(np.intp)
+    wrong = int(np.count_nonzero(np.asarray(classes)[codes] != labels))
     return _told(
         Picture(points, labels, settings, "", recipe, values, classes, machine.support_),
         machine.solution_,
