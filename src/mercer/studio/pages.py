@@ -263,7 +263,9 @@ class Question(Step):
         self.panes = {
             name: StagePane(self.session, name, "Choose a target.") for name in self.looks
         }
-        self.place = Deck()
+        parts = {VIEWS[name].title: one.pane for name, one in self.panes.items()}
+        self.place = Deck(*parts.values())
+        self.place.follow(self.looking, parts)
         self.place.show(self.panes["columns"].pane)
         settings = stack(
             self.task,

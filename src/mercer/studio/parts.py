@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
@@ -96,6 +97,15 @@ class Deck:
         show = "{0}.css_classes = {0} === chosen ? [] : ['away'];"
         code = " ".join(show.format(name) for name in parts)
         button.js_on_click(args={**parts, "chosen": part}, code=code)
+
+    def follow(self, choice: Any, parts: dict[str, Any]) -> None:
+        """Let buttons of :func:`views` show the part of their title at once, in the browser."""
+        named = {f"part{k}": one for k, one in enumerate(parts.values())}
+        show = "{0}.css_classes = chosen === {1} ? [] : ['away'];"
+        titles = zip(named, map(json.dumps, parts), strict=True)
+        lines = [show.format(name, title) for name, title in titles]
+        code = "const chosen = cb_obj.labels[cb_obj.active]; " + " ".join(lines)
+        choice.jscallback(args=named, value=code)
 
     def show(self, part: Any) -> None:
         """Show a part, and no other."""

@@ -133,7 +133,9 @@ class Understand(Step):
             name: StagePane(self.session, name, "Fit a machine to see this.") for name in fits
         }
         self.said_of = html()
-        self.place = Deck()
+        parts = {VIEWS[name].title: one.pane for name, one in self.panes.items()}
+        self.place = Deck(*parts.values())
+        self.place.follow(self.looking, parts)
         self.place.show(self.panes[self.first].pane)
         options = halves(self.along, self.across, self.colour)
         return stack(self.looking, self.said_of, options, self.place.box)
