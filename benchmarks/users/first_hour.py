@@ -152,7 +152,7 @@ BEFORE = {
 }
 
 
-def fresh(folder: Path) -> str:
+def fresh(folder: Path, extras: str = "plot,data") -> str:
     """Return the interpreter of a new environment with the wheel of this tree."""
     wheels = folder / "wheels"
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(wheels)]
@@ -160,7 +160,7 @@ def fresh(folder: Path) -> str:
     subprocess.run([sys.executable, "-m", "venv", str(folder / "env")], check=True)
     python = str(folder / "env" / "bin" / "python")
     (wheel,) = wheels.glob("mercer-*.whl")
-    install = [python, "-m", "pip", "install", "--quiet", f"{wheel}[plot,data]"]
+    install = [python, "-m", "pip", "install", "--quiet", f"{wheel}[{extras}]"]
     subprocess.run(install, check=True)
     return python
 

@@ -223,7 +223,7 @@ def view_differogram(options: dict[str, Any], prepared: Prepared) -> Section:
     shown: dict[str, Any] = {}
 
     def paint(ax: Any) -> None:
-        shown["display"] = DifferogramDisplay.from_data(Z, y, ax=ax)
+        shown["display"] = DifferogramDisplay.from_data(Z, y, ax=ax, max_points=1500)
 
     picture(
         section,
