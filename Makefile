@@ -147,8 +147,9 @@ front: $(READY)  ## the figures of README and landing page, and the cheat sheet,
 notebooks: $(READY)  ## the tutorials as notebooks, in dist/notebooks
 	$(BIN)/python docs/notebooks.py dist/notebooks
 
-bench-hour: $(READY)  ## the first hour of a new user from the wheel: README, lessons, tasks, mistakes; five minutes
+bench-hour: $(READY)  ## the first hour of a new user from the wheel: README, lessons, tasks, mistakes, complaints; eight minutes
 	$(ONE_THREAD) $(BIN)/python benchmarks/users/first_hour.py run
+	$(BIN)/python benchmarks/users/complaints.py
 
 bench-hour-short: $(READY)  ## README after its own installation: the wheel in a fresh environment, a minute
 	$(ONE_THREAD) $(BIN)/python benchmarks/users/first_hour.py short

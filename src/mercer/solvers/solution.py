@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._typing import Array
+from mercer._words import plural
 from mercer.solvers.monitor import Progress
 from mercer.solvers.status import GAP_ROUNDING, Status, check, relative_gap
 
@@ -148,9 +149,10 @@ class Solution:
             part = "rounding" if self.relative_gap <= GAP_ROUNDING else part
             certain = f"certified within {part} of the optimum"
         seconds = sum(self.times.values())
+        steps = plural(self.n_iter, "iteration")
         return [
             f"{self.status.value}: objective {self.objective:.6g}, {certain}",
-            f"solver {self.solver} ({self.reason}), {self.n_iter} iterations, {seconds:.2g} s",
+            f"solver {self.solver} ({self.reason}), {steps}, {seconds:.2g} s",
             *self._size(),
         ]
 
