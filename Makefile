@@ -353,7 +353,7 @@ sbom: $(READY)  ## dist/sbom.json: what the installed library needs, with versio
 
 # MATRIX="--pythons 3.13 --releases lowest -- tests/losses" is a part of it.
 MATRIX ?=
-matrix: build/release/.installed  ## Python 3.11 to 3.13, each with the lowest and the newest dependencies: README, quick tests; two hours
+matrix: build/release/.installed  ## Python 3.11 to 3.13, each with the lowest and the newest dependencies: README, quick tests; resumable, two hours
 	build/release/bin/python docs/matrix.py --jobs $(JOBS) $(MATRIX)
 
 FOR_TESTS := test,plot,cluster,io,onnx,cli

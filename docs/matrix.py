@@ -4,7 +4,8 @@
 releases that `pyproject.toml` allows (and that there is a wheel of) and one from the newest,
 installs the wheel, runs README and the quick tests, and prints a table of what was installed and
 how each ended. Pythons are those on the path. Arguments after ``--`` go to pytest instead of the
-quick tests: ``matrix.py --pythons 3.13 --releases lowest -- tests/losses``.
+quick tests: ``matrix.py --pythons 3.13 --releases lowest -- tests/losses``. What passed is not run
+again at the same commit.
 """
 
 from __future__ import annotations
@@ -113,6 +114,35 @@ def table(columns: dict[str, dict[str, str]], rows: list[str]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def commit() -> str:
+    """Return the name of the commit, with a mark if files differ from it."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+
+def column(
+    python: str, releases: str, built: Path, arguments: list[str], key: dict
+) -> dict[str, str]:
+    """Make an environment and test in it, or return what was found before if it had passed."""
+    record = FOLDER / f"{python}-{releases}.json"
+    if record.exists():
+        before = json.loads(record.read_text(encoding="utf-8"))
+        if before["key"] == key and not failed(before["found"]):
+            return before["found"]
+    place = environment(python, releases, built)
+    found = installed(place)
+    lenient = LENIENT if releases == "lowest" else ()
+    found["README"] = outcome(place, "tests/test_readme.py", *lenient)
+    found["tests"] = outcome(place, *arguments, *lenient)
+    if not key["commit"].endswith("-dirty"):
+        record.write_text(json.dumps({"key": key, "found": found}, indent=1), encoding="utf-8")
+    return found
+
+
+def failed(found: dict[str, str]) -> bool:
+    return any("FAILED" in value for value in found.values())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--pythons", nargs="+", default=PYTHONS)
@@ -123,19 +153,15 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     built, columns = wheel(), {}
     chosen = sys.argv[end + 1 :] or QUICK
+    key = {"commit": commit(), "tests": [*chosen]}
+    rows = ["python", "mercer", *names(), "README", "tests"]
     for python in given.pythons:
         for releases in given.releases:
-            place = environment(python, releases, built)
-            found = installed(place)
-            lenient = LENIENT if releases == "lowest" else ()
-            found["README"] = outcome(place, "tests/test_readme.py", *lenient)
-            found["tests"] = outcome(place, "-n", given.jobs, *chosen, *lenient)
+            found = column(python, releases, built, ["-n", given.jobs, *chosen], key)
             columns[f"{python} {releases}"] = found
-            print(table(columns, ["python", "mercer", *names(), "README", "tests"]), flush=True)
-    (FOLDER / "table.md").write_text(
-        table(columns, ["python", "mercer", *names(), "README", "tests"]) + "\n", encoding="utf-8"
-    )
-    sys.exit(any("FAILED" in value for found in columns.values() for value in found.values()))
+            print(table(columns, rows), flush=True)
+    (FOLDER / "table.md").write_text(table(columns, rows) + "\n", encoding="utf-8")
+    sys.exit(any(map(failed, columns.values())))
 
 
 if __name__ == "__main__":
