@@ -94,7 +94,7 @@ def test_from_a_file_to_a_script_with_names_that_are_code(screen):
     until(screen, fresh(screen, "machine"))
     screen.go(step(screen, Fit))
     screen.fit()
-    until(screen, fresh(screen, "judgement"))
+    until(screen, fresh(screen, "validation"))
     assert "LSSVR, fitted in" in step(screen, Fit).done.object
     assert screen.session.value("fit").model.machine.C == 7.5
     understand = step(screen, Understand)

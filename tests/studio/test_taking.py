@@ -109,9 +109,9 @@ def test_a_report_is_one_page_that_asks_nobody(session, folder, case):
     session.load(folder / name).prepare(**{**start, **question})
     plain = {"machine": None, "settings": {}, "monotone": {}, "coverage": None}
     session.choose(**{**plain, **machine}).tune(None)
-    judged = session.bring("judgement")
+    validated = session.bring("validation")
     names = ("data", "preparation", "tuning", "machine", "fit")
-    html = taking.page(*(session.value(one) for one in names), judged, "model = 1")
+    html = taking.page(*(session.value(one) for one in names), validated, "model = 1")
     assert html.startswith("<!DOCTYPE html>")
     assert "http:" not in html
     assert "https:" not in html

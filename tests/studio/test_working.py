@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from mercer.cli.refusals import Refusal
-from mercer.studio.working import Cancelled, Kept, Worker
+from mercer.studio.working import CachedValue, Cancelled, Worker
 
 
 @pytest.fixture(scope="module")
@@ -91,12 +91,12 @@ def test_a_process_that_dies_is_told_and_replaced(worker):
 
 def test_kept_values_travel_once(worker):
     value = list(range(1000))
-    assert worker.submit("", same, Kept("a", value), Kept("a", value)).result()
+    assert worker.submit("", same, CachedValue("a", value), CachedValue("a", value)).result()
     # The second time the key alone is sent: another value under it is not seen.
-    assert worker.submit("", length, Kept("a", [])).result() == 1000
+    assert worker.submit("", length, CachedValue("a", [])).result() == 1000
     for k in range(8):
-        worker.submit("", length, Kept(k, [0])).result()
-    assert worker.submit("", length, Kept("a", [1, 2])).result() == 2  # it was forgotten
+        worker.submit("", length, CachedValue(k, [0])).result()
+    assert worker.submit("", length, CachedValue("a", [1, 2])).result() == 2  # it was forgotten
 
 
 def test_calls_wait_for_those_before(worker):

@@ -28,7 +28,7 @@ from mercer.studio.pictures import (
     some_rows,
     target_values,
 )
-from mercer.studio.steps import Prepared
+from mercer.studio.steps import Preparation
 
 __all__ = ["view_cloud", "view_columns", "view_differogram", "view_gaps", "view_rows"]
 
@@ -56,7 +56,7 @@ def view_rows(options: dict[str, Any], table: Read) -> Section:
     return section
 
 
-def view_columns(options: dict[str, Any], prepared: Prepared) -> Section:
+def view_columns(options: dict[str, Any], prepared: Preparation) -> Section:
     """List columns, what is done with each, and how its values are spread."""
     question = prepared.question
     plan, X = question.plan, question.X
@@ -97,7 +97,7 @@ def _spread(name: str, values: AnyArray, kind: str) -> tuple[str, str, Callable[
     return caption, f"Bars. {caption}", lambda ax: panels.bars(ax, labels, counts[order], "rows")
 
 
-def view_gaps(options: dict[str, Any], prepared: Prepared) -> Section:
+def view_gaps(options: dict[str, Any], prepared: Preparation) -> Section:
     """Draw which cells are empty."""
     question = prepared.question
     section = Section("Gaps", "gaps")
@@ -141,7 +141,7 @@ def view_gaps(options: dict[str, Any], prepared: Prepared) -> Section:
     )
 
 
-def view_cloud(options: dict[str, Any], prepared: Prepared) -> Section:
+def view_cloud(options: dict[str, Any], prepared: Preparation) -> Section:
     """Draw every column against the target, or pairs of columns where there is none."""
     question = prepared.question
     section = Section("Clouds", "cloud")
@@ -203,7 +203,7 @@ def _pair(
     return f"{other} and {one}", f"Points of {one} and {other}", paint
 
 
-def view_differogram(options: dict[str, Any], prepared: Prepared) -> Section:
+def view_differogram(options: dict[str, Any], prepared: Preparation) -> Section:
     """Draw differences of targets against distances, whose beginning is the noise."""
     question = prepared.question
     section = Section("Estimate of the noise", "differogram")

@@ -42,7 +42,14 @@ from mercer.studio.pictures import (
     target_values,
     try_picture,
 )
-from mercer.studio.steps import Fitted, Judged, Prepared, Searched, cells, subject
+from mercer.studio.steps import (
+    FitResult,
+    Preparation,
+    SearchResult,
+    ValidationResult,
+    cells,
+    subject,
+)
 
 __all__ = [
     "view_certificate",
@@ -83,7 +90,7 @@ class _Whole:
 
 
 def view_picture(
-    options: dict[str, Any], table: Read, prepared: Prepared, fitted: Fitted
+    options: dict[str, Any], table: Read, prepared: Preparation, fitted: FitResult
 ) -> Section:
     """Draw the picture that belongs to a machine."""
     question = prepared.question
@@ -139,7 +146,7 @@ def view_picture(
     return section
 
 
-def _first_inputs(question: Any, names: Sequence[str], fitted: Fitted) -> list[str]:
+def _first_inputs(question: Any, names: Sequence[str], fitted: FitResult) -> list[str]:
     """Return the inputs that a picture is drawn along if nobody chose them."""
     shape = getattr(fitted.model.machine, "constraints", None)
     if isinstance(shape, dict):
@@ -161,7 +168,7 @@ def _same_unit(sample: Any, chosen: Sequence[str]) -> bool:
     return 0.2 < a / (b or 1.0) < 5.0 and places <= {"x", "y", "lon", "lat", "east", "north"}
 
 
-def _own_pictures(section: Section, prepared: Prepared, fitted: Fitted) -> None:
+def _own_pictures(section: Section, prepared: Preparation, fitted: FitResult) -> None:
     """Add pictures that only some machines have: components, their path, active constraints."""
     question, model = prepared.question, fitted.model
     machine: Any = model.machine
@@ -210,7 +217,7 @@ def _own_pictures(section: Section, prepared: Prepared, fitted: Fitted) -> None:
             )
 
 
-def _survival(options: dict[str, Any], prepared: Prepared, fitted: Fitted) -> Section:
+def _survival(options: dict[str, Any], prepared: Preparation, fitted: FitResult) -> Section:
     """Draw curves of survival of rows with short and long predicted times."""
     question, model = prepared.question, fitted.model
     section = Section("Picture", "picture")
@@ -259,7 +266,7 @@ def _survival(options: dict[str, Any], prepared: Prepared, fitted: Fitted) -> Se
     return section
 
 
-def _map(options: dict[str, Any], table: Read, prepared: Prepared, fitted: Fitted) -> Section:
+def _map(options: dict[str, Any], table: Read, prepared: Preparation, fitted: FitResult) -> Section:
     """Draw the rows at the coordinates that a map gives them."""
     question, machine = prepared.question, fitted.model.machine
     section = Section("Picture", "picture")
@@ -300,40 +307,40 @@ def _map(options: dict[str, Any], table: Read, prepared: Prepared, fitted: Fitte
 
 
 def view_errors(
-    options: dict[str, Any], prepared: Prepared, fitted: Fitted, judged: Judged
+    options: dict[str, Any], prepared: Preparation, fitted: FitResult, validated: ValidationResult
 ) -> Section:
     """Show how well rows are predicted that had no part in the fit."""
     section = Section("Errors on new rows", "errors")
-    if judged.validation is None:
-        for name, value in judged.scores.items():
+    if validated.validation is None:
+        for name, value in validated.scores.items():
             section.lead(f"{name[:1].upper()}{name[1:]} {number(value)}")
-        if "concordance" in judged.scores:
+        if "concordance" in validated.scores:
             section.say(
                 "Of two rows of which it is known who comes first, so large a share is predicted "
                 "in the right order; one half is guessing."
             )
-        return section.say(f"{judged.said[:1].upper()}{judged.said[1:]}.")
+        return section.say(f"{validated.said[:1].upper()}{validated.said[1:]}.")
     whole = subject(prepared, fitted)
-    section.parts += validation_section(whole, judged.validation, None).parts
+    section.parts += validation_section(whole, validated.validation, None).parts
     section.parts += errors_section(
-        whole, judged.validation.answers, "rows in the folds of the cross-validation"
+        whole, validated.validation.answers, "rows in the folds of the cross-validation"
     ).parts
     return section
 
 
-def view_effects(options: dict[str, Any], prepared: Prepared, fitted: Fitted) -> Section:
+def view_effects(options: dict[str, Any], prepared: Preparation, fitted: FitResult) -> Section:
     """Draw what moves the prediction."""
     return effects_section(subject(prepared, fitted), SECONDS)
 
 
 def view_influence(
-    options: dict[str, Any], prepared: Prepared, fitted: Fitted, judged: Judged
+    options: dict[str, Any], prepared: Preparation, fitted: FitResult, validated: ValidationResult
 ) -> Section:
     """List the rows that the model depends on most."""
-    return influence_section(subject(prepared, fitted), judged.validation, SECONDS)
+    return influence_section(subject(prepared, fitted), validated.validation, SECONDS)
 
 
-def view_kernel(options: dict[str, Any], prepared: Prepared, fitted: Fitted) -> Section:
+def view_kernel(options: dict[str, Any], prepared: Preparation, fitted: FitResult) -> Section:
     """Draw what the kernel keeps and removes."""
     found = kernel_section(subject(prepared, fitted))
     if found is None:
@@ -346,7 +353,7 @@ def view_kernel(options: dict[str, Any], prepared: Prepared, fitted: Fitted) -> 
 
 
 def view_certificate(
-    options: dict[str, Any], searched: Searched, prepared: Prepared, fitted: Fitted
+    options: dict[str, Any], searched: SearchResult, prepared: Preparation, fitted: FitResult
 ) -> Section:
     """Show how the fit came to its end, and how far it is from the optimum at most."""
     section = Section("Certificate", "certificate")
@@ -375,7 +382,7 @@ def view_certificate(
 
 
 def view_tuning(
-    options: dict[str, Any], searched: Searched, prepared: Prepared, fitted: Fitted
+    options: dict[str, Any], searched: SearchResult, prepared: Preparation, fitted: FitResult
 ) -> Section:
     """Show what a search tried, and the criterion around what it chose."""
     section = Section("Tuning", "tuning")
@@ -430,7 +437,7 @@ def view_tuning(
     return section
 
 
-def view_uncertainty(options: dict[str, Any], prepared: Prepared, fitted: Fitted) -> Section:
+def view_uncertainty(options: dict[str, Any], prepared: Preparation, fitted: FitResult) -> Section:
     """Draw the uncertainty of a least-squares machine in two ways: resampling and Bayes."""
     section = Section("Uncertainty in two ways", "uncertainty")
     question, model = prepared.question, fitted.model
@@ -494,14 +501,14 @@ def view_uncertainty(options: dict[str, Any], prepared: Prepared, fitted: Fitted
 
 
 def view_claims(
-    options: dict[str, Any], prepared: Prepared, fitted: Fitted, judged: Judged
+    options: dict[str, Any], prepared: Preparation, fitted: FitResult, validated: ValidationResult
 ) -> Section:
     """Say what may be claimed of new rows."""
     whole = subject(prepared, fitted)
-    return claims_section(whole, None, None, judged.validation)
+    return claims_section(whole, None, None, validated.validation)
 
 
-def view_predictions(options: dict[str, Any], prepared: Prepared, fitted: Fitted) -> Section:
+def view_predictions(options: dict[str, Any], prepared: Preparation, fitted: FitResult) -> Section:
     """List predictions of the first rows."""
     section = Section("Predictions", "predictions")
     found = cells(prepared, fitted)

@@ -66,12 +66,12 @@ class Fit(Step):
         """Show how far the fit is, and what it gave."""
         session = self.session
         running = [n for n in STEPS if session.state(n) is State.RUNNING]
-        self.stop.disabled = not any(n in running for n in ("tuning", "fit", "judgement"))
+        self.stop.disabled = not any(n in running for n in ("tuning", "fit", "validation"))
         self.go.disabled = self.screen.busy
-        name = next((n for n in ("tuning", "fit", "judgement") if n in running), None)
+        name = next((n for n in ("tuning", "fit", "validation") if n in running), None)
         text = ""
         if name is not None:
-            title = {"tuning": "Search", "fit": "Fit", "judgement": "Validation"}[name]
+            title = {"tuning": "Search", "fit": "Fit", "validation": "Validation"}[name]
             text = progress(session.job(name), session.state(name), title)
         elif self.screen.busy:
             text = '<p class="quiet">preparing …</p>'
@@ -100,14 +100,14 @@ class Fit(Step):
         job = session.job("fit")
         for note in [] if job is None else job.notes[:4]:
             section.warn(note)
-        judged = session.value("judgement")
-        if judged is not None and session.state("judgement") is State.FRESH:
+        validated = session.value("validation")
+        if validated is not None and session.state("validation") is State.FRESH:
             tiles = "".join(
                 f"<div><dt>{escape(k)}</dt><dd>{escape(number(v))}</dd></div>"
-                for k, v in judged.scores.items()
+                for k, v in validated.scores.items()
             )
             section.parts.append(f'<dl class="tiles">{tiles}</dl>')
-            section.say(f"On {judged.said}.")
+            section.say(f"On {validated.said}.")
         job = session.job("fit")
         if job is not None and job.done and len(job.shown.values) > 1:
             section.parts.append(progress(job, session.state("fit"), "Last fit"))
@@ -257,7 +257,7 @@ class Compare(Step):
         task = run.prepared.question.task
         if view not in available(task):
             return '<p class="quiet">There is no such view of this task.</p>'
-        key = (run.number, view, run.judged is not None)
+        key = (run.number, view, run.validated is not None)
         if key not in self._jobs:
             self._jobs[key] = self.session.picture_of(run, view)
         job = self._jobs[key]
@@ -273,7 +273,9 @@ def _runs(runs: Sequence[Any]) -> str:
     """Return runs as a table: what was asked, what was reached, at which price."""
     if not runs:
         return '<p class="quiet">No run yet.</p>'
-    measures = list(dict.fromkeys(k for run in runs if run.judged for k in run.judged.scores))[:4]
+    measures = list(
+        dict.fromkeys(k for run in runs if run.validated for k in run.validated.scores)
+    )[:4]
     section = Section("", "runs")
     rows = []
     for run in runs:
@@ -283,7 +285,7 @@ def _runs(runs: Sequence[Any]) -> str:
         if run.settings["tuning"]["seconds"]:
             asked["search"] = f"{run.settings['tuning']['seconds']:g} s"
         words = ", ".join(f"{k}={v}" for k, v in asked.items()) or "as it is"
-        scores = run.judged.scores if run.judged else {}
+        scores = run.validated.scores if run.validated else {}
         gap = "" if run.fitted.gap is None else percent(run.fitted.gap)
         target = run.prepared.question.target or "map"
         rows.append(

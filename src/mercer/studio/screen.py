@@ -58,7 +58,7 @@ class Screen:
         self._columns: list[str] | None = None
         self._tried: dict[str, Any] = {}
         self._fitting: threading.Thread | None = None
-        self._judge = False
+        self._validate = False
         self.steps: list[Step] = [page(self) for page in PAGES]
         self.here = self.steps[0]
         self.buttons = [self._button(step) for step in self.steps]
@@ -148,11 +148,11 @@ class Screen:
         self._fitting = self.session.begin("fit", self._then)
 
     def _then(self) -> None:
-        self._judge = self.session.state("fit") is State.FRESH
+        self._validate = self.session.state("fit") is State.FRESH
 
     def cancel(self) -> None:
         """End the search or fit that is going on."""
-        self._judge = False
+        self._validate = False
         self.session.cancel()
 
     def restore(self, number: int) -> None:
@@ -182,9 +182,9 @@ class Screen:
             self._columns = self.session.columns
             for step in self.steps:
                 step.loaded(self._columns)
-        if self._judge and not self.busy:
-            self._judge = False
-            self._fitting = self.session.begin("judgement")
+        if self._validate and not self.busy:
+            self._validate = False
+            self._fitting = self.session.begin("validation")
         for goal in self.here.wants():
             self._begin(goal)
         self.here.refresh()

@@ -17,9 +17,9 @@ from mercer.cli.tables import Read
 from mercer.studio import steps
 from mercer.studio.drawing import VIEWS, draw
 from mercer.studio.stages import Stages, State
-from mercer.studio.steps import Fitted, Judged, Planned, Prepared, Searched
+from mercer.studio.steps import FitResult, MachinePlan, Preparation, SearchResult, ValidationResult
 from mercer.studio.taking import model_file, model_script, page
-from mercer.studio.working import Cancelled, Job, Kept, Worker
+from mercer.studio.working import CachedValue, Cancelled, Job, Worker
 
 __all__ = ["GRAPH", "SETTINGS", "STEPS", "Run", "Session"]
 
@@ -32,11 +32,11 @@ GRAPH: dict[str, tuple[str, ...]] = {
     "machine": ("preparation",),
     "tuning": ("machine",),
     "fit": ("tuning",),
-    "judgement": ("fit",),
+    "validation": ("fit",),
     **{name: view.inputs for name, view in VIEWS.items()},
     "script": ("preparation", "fit"),
     "model file": ("preparation", "fit"),
-    "report": ("data", "preparation", "tuning", "machine", "fit", "judgement", "script"),
+    "report": ("data", "preparation", "tuning", "machine", "fit", "validation", "script"),
 }
 """Stages, and those whose values each takes."""
 
@@ -53,13 +53,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "machine": {"machine": None, "settings": {}, "monotone": {}, "coverage": None},
     "tuning": {"seconds": None},
     "fit": {"cluster": None},
-    "judgement": {},
+    "validation": {},
     **{name: {} for name in ("script", "model file", "report")},
     **{name: dict(view.options) for name, view in VIEWS.items()},
 }
 """Settings of every stage at the beginning."""
 
-STEPS = ("data", "preparation", "machine", "tuning", "fit", "judgement")
+STEPS = ("data", "preparation", "machine", "tuning", "fit", "validation")
 """The stages on the way to a model, in their order."""
 
 TITLES = {
@@ -68,7 +68,7 @@ TITLES = {
     "machine": "choosing the machine",
     "tuning": "tuning",
     "fit": "fitting",
-    "judgement": "predicting rows that were left out",
+    "validation": "predicting rows that were left out",
     "script": "writing the script",
     "model file": "writing the model",
     "report": "writing the report",
@@ -85,16 +85,16 @@ class Run:
         From 1 on.
     settings : dict
         Settings of all stages when it was made.
-    prepared, searched, fitted, judged :
+    prepared, searched, fitted, validated :
         Values of its stages.
     """
 
     number: int
     settings: dict[str, dict[str, Any]]
-    prepared: Prepared
-    searched: Searched
-    fitted: Fitted
-    judged: Judged | None = None
+    prepared: Preparation
+    searched: SearchResult
+    fitted: FitResult
+    validated: ValidationResult | None = None
 
     @property
     def name(self) -> str:
@@ -365,8 +365,8 @@ class Session:
         self.stages.finish(begun, value)
         if name == "fit":
             self._remember()
-        elif name == "judgement":
-            self._judged(value)
+        elif name == "validation":
+            self._validated(value)
 
     def _call(self, name: str) -> tuple[Worker, tuple[Any, ...]]:
         """Return where a stage is computed, the function, and its arguments."""
@@ -381,7 +381,7 @@ class Session:
         if name == "machine":
             return self._seeing, (steps.plan, kept("preparation"), self.wishes(name), memory)
         if name == "tuning":
-            planned: Planned = self.stages.value("machine")
+            planned: MachinePlan = self.stages.value("machine")
             if not (planned.tunable or wishes.monotone):
                 wishes = steps.without_time(wishes)
             return self._fitting, (steps.search, kept("preparation"), wishes, memory)
@@ -397,8 +397,8 @@ class Session:
             data = self.stages.settings("data")
             where = (data["source"][0], data["how"], cluster)
             return self._fitting, (steps.fit_on_dask, *given, *where)
-        if name == "judgement":
-            return self._fitting, (steps.judge, kept("preparation"), kept("fit"))
+        if name == "validation":
+            return self._fitting, (steps.validate_model, kept("preparation"), kept("fit"))
         if name == "script":
             source = self._source()
             how = self.stages.settings("data")["how"]
@@ -424,9 +424,9 @@ class Session:
             return (_same, self._given)
         return (steps.load, settings["source"][0], settings["how"], self.memory)
 
-    def _kept(self, name: str) -> Kept:
+    def _kept(self, name: str) -> CachedValue:
         key: Hashable = (name, self.stages.key(name))
-        return Kept(key, self.stages.value(name))
+        return CachedValue(key, self.stages.value(name))
 
     def _remember(self) -> None:
         """Keep a fit as a run."""
@@ -438,11 +438,11 @@ class Session:
             return
         self.runs = [*self.runs, Run(number, settings, *values)][-MAX_RUNS:]
 
-    def _judged(self, judged: Judged) -> None:
+    def _validated(self, validated: ValidationResult) -> None:
         if self.runs and self.runs[-1].fitted is self.value("fit"):
             last = self.runs[-1]
             found = Run(
-                last.number, last.settings, last.prepared, last.searched, last.fitted, judged
+                last.number, last.settings, last.prepared, last.searched, last.fitted, validated
             )
             self.runs = [*self.runs[:-1], found]
 
@@ -468,8 +468,8 @@ class Session:
                 self.bring("machine")
             if self.state(name) is not State.FRESH and self._above_fresh(name):
                 self.stages.finish(self.stages.begin(name), value)
-        if run.judged is not None and self.state("judgement") is not State.FRESH:
-            self.stages.finish(self.stages.begin("judgement"), run.judged)
+        if run.validated is not None and self.state("validation") is not State.FRESH:
+            self.stages.finish(self.stages.begin("validation"), run.validated)
 
     def _above_fresh(self, name: str) -> bool:
         return all(self.state(one) is State.FRESH for one in self.stages.above(name))
@@ -489,10 +489,10 @@ class Session:
             "preparation": run.prepared,
             "tuning": run.searched,
             "fit": run.fitted,
-            "judgement": run.judged or Judged(said="not judged"),
+            "validation": run.validated or ValidationResult(said="not validated"),
         }
         found = VIEWS[view]
-        given = (Kept(("run", run.number, one), values[one]) for one in found.inputs)
+        given = (CachedValue(("run", run.number, one), values[one]) for one in found.inputs)
         return self._seeing.submit("drawing", draw, view, dict(found.options), *given)
 
     def drop_run(self, number: int) -> None:

@@ -34,34 +34,34 @@ from mercer.reporting.words import first_sentence
 from mercer.selection.objective import Trial
 
 __all__ = [
-    "Fitted",
-    "Judged",
-    "Planned",
-    "Prepared",
-    "Searched",
+    "FitResult",
+    "MachinePlan",
+    "Preparation",
+    "SearchResult",
+    "ValidationResult",
     "cells",
     "fit",
     "fit_on_dask",
-    "judge",
     "load",
     "plan",
     "prepare",
     "search",
     "subject",
     "tabled",
+    "validate_model",
 ]
 
 fit_on_cluster = lazily("mercer.cli.clusters", "fit_on_cluster")
 
 # Seconds and rows for the folds that say how well new rows are predicted.
-JUDGING_SECONDS, JUDGING_ROWS = 6.0, 3000
+VALIDATION_SECONDS, VALIDATION_ROWS = 6.0, 3000
 
 # Rows whose place on a map is turned back into columns, which some maps search for.
 EXPLAINED_ROWS = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class Preparation:
     """A question with what was noted on the way to it.
 
     Parameters
@@ -77,7 +77,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, eq=False)
-class Planned:
+class MachinePlan:
     """A machine before its fit.
 
     Parameters
@@ -101,7 +101,7 @@ class Planned:
 
 
 @dataclass(frozen=True, eq=False)
-class Searched:
+class SearchResult:
     """What a search for hyperparameters found.
 
     Parameters
@@ -117,7 +117,7 @@ class Searched:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FitResult:
     """A fitted model, and what it says of the rows of the table.
 
     Parameters
@@ -148,7 +148,7 @@ class Fitted:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class ValidationResult:
     """How well rows are predicted that had no part in the fit.
 
     Parameters
@@ -223,7 +223,7 @@ def tabled(X: Any, y: Any = None, name: str = "target") -> Read:
     return Read("table", frame)
 
 
-def prepare(table: Read, target: str | None, wishes: Wishes) -> Prepared:
+def prepare(table: Read, target: str | None, wishes: Wishes) -> Preparation:
     """Return the question that a table and its target pose.
 
     Parameters
@@ -237,15 +237,15 @@ def prepare(table: Read, target: str | None, wishes: Wishes) -> Prepared:
     """
     teller = Teller(as_json=True)
     question = Question.of(table, target, wishes, teller)
-    return Prepared(question, (*table.notes, *teller.notes))
+    return Preparation(question, (*table.notes, *teller.notes))
 
 
-def plan(prepared: Prepared, wishes: Wishes, memory: Memory) -> Planned:
+def plan(prepared: Preparation, wishes: Wishes, memory: Memory) -> MachinePlan:
     """Return the machine that will be fitted, and why.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Preparation
         The question.
     wishes : Wishes
         What was asked.
@@ -264,7 +264,7 @@ def plan(prepared: Prepared, wishes: Wishes, memory: Memory) -> Planned:
     tunable = isinstance(picked.machine, KernelMachine)
     steps = tuple(question.plan.steps(picked.as_is))
     name = type(picked.machine).__name__
-    return Planned(name, picked.why, first_sentence(picked.machine), settings, steps, tunable)
+    return MachinePlan(name, picked.why, first_sentence(picked.machine), settings, steps, tunable)
 
 
 # From a question to a model -----------------------------------------------------------------------
@@ -283,12 +283,12 @@ class _Trials(Falling):
         self.shown.tried(trial)
 
 
-def search(prepared: Prepared, wishes: Wishes, memory: Memory, shown: Falling) -> Searched:
+def search(prepared: Preparation, wishes: Wishes, memory: Memory, shown: Falling) -> SearchResult:
     """Return the machine with hyperparameters that a search found.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Preparation
         The question.
     wishes : Wishes
         What was asked.
@@ -298,17 +298,17 @@ def search(prepared: Prepared, wishes: Wishes, memory: Memory, shown: Falling) -
         Where trials are seen.
     """
     kept = _Trials(shown)
-    return Searched(Model.tuned(prepared.question, wishes, memory, kept), tuple(kept.trials))
+    return SearchResult(Model.tuned(prepared.question, wishes, memory, kept), tuple(kept.trials))
 
 
-def fit(prepared: Prepared, searched: Searched, wishes: Wishes, memory: Memory) -> Fitted:
+def fit(prepared: Preparation, searched: SearchResult, wishes: Wishes, memory: Memory) -> FitResult:
     """Fit a machine and predict the rows that it was fitted to.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Preparation
         The question.
-    searched : Searched
+    searched : SearchResult
         What was found for it.
     wishes : Wishes
         What was asked.
@@ -327,13 +327,13 @@ def _described(
     seconds: float,
     coverage: float | None = None,
     command: tuple[str, ...] = (),
-) -> Fitted:
+) -> FitResult:
     """Return a model with what it says of the rows that it was fitted to."""
     X = model.ready(question.X)
     ask = model.pipeline.transform if question.y is None else model.pipeline.predict
     inner = getattr(model.machine, "estimator_", model.machine)
     gap = getattr(getattr(inner, "solution_", None), "relative_gap", None)
-    return Fitted(
+    return FitResult(
         model=model,
         predictions=np.asarray(ask(X)),
         intervals=None if coverage is None else model.intervals(X, coverage),
@@ -354,21 +354,21 @@ class _Aloud(Teller):
 
 
 def fit_on_dask(
-    prepared: Prepared,
-    searched: Searched,
+    prepared: Preparation,
+    searched: SearchResult,
     wishes: Wishes,
     memory: Memory,
     path: str,
     how: dict[str, Any],
     address: str,
-) -> Fitted:
+) -> FitResult:
     """Fit on a Dask cluster, whose workers read the file, and predict the rows here.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Preparation
         The question.
-    searched : Searched
+    searched : SearchResult
         What was found for it here.
     wishes : Wishes
         What was asked.
@@ -416,7 +416,7 @@ def _found(machine: Estimator | None) -> dict[str, Any]:
     }
 
 
-def judge(prepared: Prepared, fitted: Fitted) -> Judged:
+def validate_model(prepared: Preparation, fitted: FitResult) -> ValidationResult:
     """Return how well rows are predicted that had no part in a fit.
 
     Numbers and classes by five folds in a few seconds, times by the share of pairs whose order is
@@ -424,9 +424,9 @@ def judge(prepared: Prepared, fitted: Fitted) -> Judged:
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Preparation
         The question.
-    fitted : Fitted
+    fitted : FitResult
         The model.
     """
     question, model = prepared.question, fitted.model
@@ -435,46 +435,48 @@ def judge(prepared: Prepared, fitted: Fitted) -> Judged:
     if question.task == "survival":
         return _ordered(model, question)
     whole = subject(prepared, fitted)
-    found = validate(whole, 5, JUDGING_SECONDS, JUDGING_ROWS)
+    found = validate(whole, 5, VALIDATION_SECONDS, VALIDATION_ROWS)
     scores = {name: float(np.mean(values)) for name, values in found.scores.items()}
     said = f"{found.folds} folds of {len(found.rows)} rows, each predicted from the others"
-    return Judged(scores, found, said)
+    return ValidationResult(scores, found, said)
 
 
-def _explained(model: Model, question: Question) -> Judged:
+def _explained(model: Model, question: Question) -> ValidationResult:
     """Return the share of the variance of prepared rows that a map explains, if it can go back."""
     machine = model.machine
     if not hasattr(machine, "inverse_transform"):
-        return Judged(said="the machine has no way back from its map to the columns")
+        return ValidationResult(said="the machine has no way back from its map to the columns")
     rows = np.sort(np.random.default_rng(0).permutation(len(question.X))[:EXPLAINED_ROWS])
     X = model.ready(question.X.iloc[rows])
     Z = np.asarray(model.pipeline[:-1].transform(X), dtype=np.float64)
     back = np.asarray(machine.inverse_transform(machine.transform(Z)), dtype=np.float64)
     left = np.sum((Z - back) ** 2) / np.sum((Z - Z.mean(axis=0)) ** 2)
-    return Judged({"variance explained": 1.0 - float(left)}, said=f"of {len(rows)} rows of the fit")
+    return ValidationResult(
+        {"variance explained": 1.0 - float(left)}, said=f"of {len(rows)} rows of the fit"
+    )
 
 
-def _ordered(model: Model, question: Question) -> Judged:
+def _ordered(model: Model, question: Question) -> ValidationResult:
     """Return the share of pairs of rows whose times are predicted in the right order."""
     X, y = model.ready(question.X), question.y
     found = np.empty(len(y))
     for train, test in KFold(5, shuffle=True, random_state=0).split(y):
         part = clone(model.pipeline).fit(safe_indexing(X, train), y[train])
         found[test] = part.predict(safe_indexing(X, test))
-    return Judged(
+    return ValidationResult(
         {"concordance": float(concordance(y, found))},
         said=f"5 folds of {len(y)} rows, each predicted from the others",
     )
 
 
-def subject(prepared: Prepared, fitted: Fitted) -> Subject:
+def subject(prepared: Preparation, fitted: FitResult) -> Subject:
     """Return a model and its sample as reports take them.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Preparation
         The question.
-    fitted : Fitted
+    fitted : FitResult
         The model.
     """
     question, model = prepared.question, fitted.model
@@ -482,14 +484,14 @@ def subject(prepared: Prepared, fitted: Fitted) -> Subject:
     return subject_of(model.pipeline, X, question.y, question.target, 0)
 
 
-def cells(prepared: Prepared, fitted: Fitted) -> pd.DataFrame:
+def cells(prepared: Preparation, fitted: FitResult) -> pd.DataFrame:
     """Return predictions beside what was observed.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Preparation
         The question.
-    fitted : Fitted
+    fitted : FitResult
         The model.
     """
     question, found = prepared.question, fitted.predictions

@@ -19,7 +19,7 @@ from mercer.reporting import report
 from mercer.reporting.page import Page, Section, number
 from mercer.reporting.script import script_of
 from mercer.studio.drawing import VIEWS, available
-from mercer.studio.steps import Fitted, Judged, Planned, Prepared, Searched
+from mercer.studio.steps import FitResult, MachinePlan, Preparation, SearchResult, ValidationResult
 
 # Parameters that end a fit by the clock.
 TIMES = ("budget", "max_time")
@@ -28,7 +28,7 @@ __all__ = ["model_file", "model_script", "page"]
 
 
 def model_script(
-    prepared: Prepared, fitted: Fitted, source: str, how: dict[str, Any] | None = None
+    prepared: Preparation, fitted: FitResult, source: str, how: dict[str, Any] | None = None
 ) -> str:
     """Return a script that reads the table, prepares it, fits the same machine and predicts.
 
@@ -37,9 +37,9 @@ def model_script(
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Preparation
         The question.
-    fitted : Fitted
+    fitted : FitResult
         The model.
     source : str
         The file, as the script is to open it.
@@ -120,7 +120,7 @@ def _told(pipeline: Any) -> Any:
     return made
 
 
-def _said(prepared: Prepared, fitted: Fitted) -> list[str]:
+def _said(prepared: Preparation, fitted: FitResult) -> list[str]:
     question = prepared.question
     name = type(fitted.model.machine).__name__
     what = {
@@ -192,14 +192,14 @@ def _target(question: Any, card: dict[str, Any]) -> list[str]:
     return [f"y = {target}.to_numpy(float)"]
 
 
-def model_file(prepared: Prepared, fitted: Fitted) -> bytes:
+def model_file(prepared: Preparation, fitted: FitResult) -> bytes:
     """Return the model as a file that :func:`mercer.io.load` and ``mercer predict`` read.
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : Preparation
         The question.
-    fitted : Fitted
+    fitted : FitResult
         The model.
     """
     model, question = fitted.model, prepared.question
@@ -213,18 +213,18 @@ def model_file(prepared: Prepared, fitted: Fitted) -> bytes:
 
 def page(
     table: Read,
-    prepared: Prepared,
-    searched: Searched,
-    planned: Planned,
-    fitted: Fitted,
-    judged: Judged | None,
+    prepared: Preparation,
+    searched: SearchResult,
+    planned: MachinePlan,
+    fitted: FitResult,
+    validated: ValidationResult | None,
     script: str,
 ) -> str:
     """Return a report: that of :func:`mercer.report`, or one of the views of other tasks.
 
     Parameters
     ----------
-    table, prepared, searched, planned, fitted, judged :
+    table, prepared, searched, planned, fitted, validated :
         What the stages gave.
     script : str
         That repeats it.
@@ -238,7 +238,7 @@ def page(
         "preparation": prepared,
         "tuning": searched,
         "fit": fitted,
-        "judgement": judged or Judged(said="not judged"),
+        "validation": validated or ValidationResult(said="not validated"),
     }
     sections = []
     for name in available(question.task):
@@ -252,7 +252,7 @@ def page(
         # Pictures are named by the view, so that no two on the page have the same name.
         sections.append(Section(view.title, name.replace(" ", "-"), drawn.parts))
     sections.append(Section("The script that repeats it", "script").code(script))
-    scores = [] if judged is None else [(k, number(v)) for k, v in judged.scores.items()]
+    scores = [] if validated is None else [(k, number(v)) for k, v in validated.scores.items()]
     what = "maps the rows" if question.task == "structure" else f"predicts {question.target}"
     n, p = question.X.shape
     return Page(

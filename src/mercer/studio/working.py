@@ -19,7 +19,7 @@ from mercer.cli.refusals import Refusal
 from mercer.cli.telling import Falling, Lines
 from mercer.data import DataError
 
-__all__ = ["Cancelled", "Job", "Kept", "Worker"]
+__all__ = ["CachedValue", "Cancelled", "Job", "Worker"]
 
 # Values that a worker keeps, so that they travel once.
 MAX_KEPT = 6
@@ -32,7 +32,7 @@ class Cancelled(Exception):  # noqa: N818, it is an answer rather than a failure
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class CachedValue:
     """A value that a worker keeps under a key, so that it travels once.
 
     Parameters
@@ -48,7 +48,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _CacheKey:
     """What is sent instead of a value that the worker has."""
 
     key: Hashable
@@ -182,7 +182,7 @@ class Worker:
         function : callable
             Of a module. If it has a parameter `shown`, it is given one to tell trials.
         *args : object
-            Its arguments; those that are :class:`Kept` travel once.
+            Its arguments; those that are :class:`CachedValue` travel once.
         """
         job = Job(title)
         with self._lock:
@@ -235,14 +235,14 @@ class Worker:
         sent: list[Any] = []
         new: dict[Hashable, Any] = {}
         for one in args:
-            if not isinstance(one, Kept):
+            if not isinstance(one, CachedValue):
                 sent.append(one)
                 continue
             if one.key not in self._kept:
                 new[one.key] = one.value
             self._kept[one.key] = None
             self._kept.move_to_end(one.key)
-            sent.append(_Known(one.key))
+            sent.append(_CacheKey(one.key))
         gone = []
         while len(self._kept) > MAX_KEPT:
             gone.append(self._kept.popitem(last=False)[0])
@@ -317,7 +317,7 @@ def _method() -> str:
 # In the process -----------------------------------------------------------------------------------
 
 
-class _Told(Falling):
+class _PipeProgress(Falling):
     """Progress that is sent to where it is shown."""
 
     def __init__(self, pipe: Any) -> None:
@@ -345,7 +345,7 @@ def _serve(pipe: Any, limit: float | None, patient: bool) -> None:
         while True:
             function, sent, new, gone = pipe.recv()
             kept.update(new)
-            args = [kept[one.key] if isinstance(one, _Known) else one for one in sent]
+            args = [kept[one.key] if isinstance(one, _CacheKey) else one for one in sent]
             kind, value, notes = _called(function, args, pipe)
             for key in gone:
                 kept.pop(key, None)
@@ -359,7 +359,7 @@ def _serve(pipe: Any, limit: float | None, patient: bool) -> None:
 
 def _called(function: Callable[..., Any], args: list[Any], pipe: Any) -> tuple[str, Any, list[str]]:
     """Return how a call ended, with what, and what it warned of."""
-    shown = _Told(pipe)
+    shown = _PipeProgress(pipe)
     lines: Any = Lines(shown)
     with (
         warnings.catch_warnings(record=True) as caught,
