@@ -147,8 +147,8 @@ front: $(READY)  ## the figures of README and landing page, and the cheat sheet,
 notebooks: $(READY)  ## the tutorials as notebooks, in dist/notebooks
 	$(BIN)/python docs/notebooks.py dist/notebooks
 
-bench-hour: $(READY)  ## the first hour of a new user from the wheel: README, lessons, tasks, mistakes, complaints; eight minutes
-	$(ONE_THREAD) $(BIN)/python benchmarks/users/first_hour.py run
+bench-hour: $(READY)  ## the first hour of a new user from the wheel: README, lessons, tasks, mistakes, complaints; twenty minutes
+	$(ONE_THREAD) $(BIN)/python benchmarks/users/first_hour.py run --output benchmarks/users/hour.json
 	$(BIN)/python benchmarks/users/complaints.py
 
 bench-hour-short: $(READY)  ## README after its own installation: the wheel in a fresh environment, a minute
