@@ -356,7 +356,7 @@ MATRIX ?=
 matrix: build/release/.installed  ## Python 3.11 to 3.13, each with the lowest and the newest dependencies: README, quick tests; resumable, two hours
 	build/release/bin/python docs/matrix.py --jobs $(JOBS) $(MATRIX)
 
-FOR_TESTS := test,plot,cluster,io,onnx,cli
+FOR_TESTS := test,plot,cluster,io,onnx,cli,studio
 # What there was at the time of 1.6: it gives SciPy an option that is deprecated and asks polars by such a protocol, and hands
 # its checks to pytest as an iterator. The checks that are expected to fail are listed for the newest; fewer may.
 SKLEARN ?= 1.6

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "matrix"
 PYTHONS = ("3.11", "3.12", "3.13")
 RELEASES = {"lowest": "lowest-direct", "newest": "highest"}
-EXTRAS = ("test", "plot", "cluster", "io", "onnx", "cli")
+EXTRAS = ("test", "plot", "cluster", "io", "onnx", "cli", "studio")
 QUICK = ("tests", "-m", "not slow and not nightly")  # doctests would import the source
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 # Old releases warn of each other, and fewer of scikit-learn's checks may fail than with the newest.
@@ -82,21 +82,21 @@ def installed(python: Path) -> dict[str, str]:
 
 
 def outcome(python: Path, *arguments: str) -> str:
-    """Run tests with the installed wheel and return pytest's last line."""
+    """Run tests with the installed wheel, say how they go in a log, and return the last line."""
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    done = subprocess.run(
-        [*map(str, command)],
-        cwd=ROOT,
-        env=os.environ | ONE_THREAD,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    place = python.parents[1]
+    log = place.with_name(f"{place.name}.log")
+    print(f"{place.name}: {log.relative_to(ROOT)}", flush=True)
+    with log.open("w") as out:
+        done = subprocess.run(
+            [*map(str, command)], cwd=ROOT, env=os.environ | ONE_THREAD, stdout=out
+        )
+    printed = log.read_text(encoding="utf-8")
     if done.returncode:
-        print(done.stdout)
-    *_, last = done.stdout.splitlines() or ["nothing was said"]
-    return (
-        f"{'FAILED: ' if done.returncode else ''}{re.sub(r' in [0-9.]+s.*', '', last.strip('= '))}"
-    )
+        print(printed)
+    *_, last = printed.splitlines() or ["nothing was said"]
+    ending = re.sub(r" in [0-9.]+s.*", "", last.strip("= "))
+    return f"FAILED: {ending}" if done.returncode else ending
 
 
 def table(columns: dict[str, dict[str, str]], rows: list[str]) -> str:

@@ -9,6 +9,7 @@ import inspect
 
 import numpy as np
 import pytest
+import scipy
 from scipy import sparse
 from sklearn.base import is_classifier
 
@@ -151,6 +152,9 @@ CASES = [
 # Machines without settings of their own here.
 for new in unlisted({type(case[0]).__name__ for case in CASES}).values():
     CASES.append((new, X, THREE if is_classifier(new) else SIGNAL, MANY))
+# Before 1.16, SciPy integrates at points that nobody can set.
+OLD = tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 16)
+RANDOM = {(density.GaussianDensity, "cdf")} if OLD else set()
 METHODS = (
     *("predict", "decision_function", "predict_proba", "predict_log_proba", "score_samples"),
     *("predict_interval", "predict_quantiles", "predict_observation", "predict_parts"),
@@ -206,7 +210,7 @@ def test_a_row_has_the_same_answers_in_every_batch(case):
     machine, new = prepared(case), case[-1]
     called = 0
     for name in METHODS:
-        if not hasattr(machine, name):
+        if not hasattr(machine, name) or (type(machine), name) in RANDOM:
             continue
         try:
             getattr(machine, name)(new[:2])

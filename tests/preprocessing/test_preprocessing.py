@@ -98,7 +98,7 @@ def test_scaling_keeps_single_precision_and_large_means():
 
 
 def test_infinite_values_are_refused():
-    bad = pd.DataFrame(X, columns=list("abcd"))
+    bad = pd.DataFrame(X.copy(), columns=list("abcd"))
     bad.loc[3, "c"] = np.inf
     with pytest.raises(ValueError, match="infinity"):
         Scaler().fit(bad)

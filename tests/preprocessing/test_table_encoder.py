@@ -205,7 +205,10 @@ REFUSED = {
     "complex": (pd.DataFrame({"z": [1j, 2.0]}), "'z' holds complex128, which is neither"),
     "infinite": (pd.DataFrame({"a": [1.0, np.inf]}), "'a' of X contains infinity"),
     "infinite array": (np.array([[1.0], [-np.inf]]), "'x0' of X contains infinity"),
-    "huge": (pd.DataFrame({"a": [1, 10**400]}), "'a' of X contains infinity"),
+    "huge": (
+        pd.DataFrame({"a": pd.Series([1, 10**400], dtype=object)}),
+        "'a' of X contains infinity",
+    ),
     "empty": (pd.DataFrame({"a": []}), r"0 sample\(s\)"),
 }
 

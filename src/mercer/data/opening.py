@@ -72,6 +72,8 @@ def as_source(X: PointsLike, y: TargetsLike = None, s: WeightsLike = None) -> So
         return source
     if hasattr(X, "collect_batches"):
         return Query(X, POLARS, y, s)
+    if home == "polars" and hasattr(X, "collect"):
+        raise TypeError("lazy frames are read in batches by polars 1.34 and newer; call collect()")
     if home in FRAMES and hasattr(X, "columns"):
         return Frame(X, FRAMES[home], y, s)
     if isinstance(X, dict):

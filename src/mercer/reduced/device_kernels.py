@@ -223,7 +223,7 @@ def _(kernel: Wendland, xp: Any) -> Values:
     power, coef = kernel._factors
 
     def values(s: Any) -> Any:
-        r = xp.clip(xp.sqrt(s), max=1.0)
+        r = xp.clip(xp.sqrt(s), 0.0, 1.0)
         return (1.0 - r) ** power * _horner([float(c) for c in (coef / coef[0])[::-1]], r)
 
     return values

@@ -70,7 +70,7 @@ class Device:
         s *= -2.0
         s += pp[:, None]
         s += qq[None, :]
-        return self.xp.clip(s, min=0.0)
+        return self.xp.clip(s, 0.0, None)
 
     def to_device(self, array: Any, single: bool = False) -> Any:
         """Return an array of numbers on the device, as a dense tensor.

@@ -339,11 +339,16 @@ class GaussianDensity(Distribution):
         return np.atleast_1d(self._law.logpdf(self._checked(X)))
 
     def cdf(self, X: PointsLike) -> Array:
-        """Evaluate the distribution function, (n,)."""
+        """Evaluate the distribution function, (n,).
+
+        Notes
+        -----
+        From three features on SciPy integrates at random points, to about 1e-5; before SciPy 1.16
+        these points differ from call to call.
+        """
         law, values = self._law, []
         for row in self._checked(X):
-            # From three features on SciPy integrates with random shifts: the same for every row, or
-            # the value of a row would depend on the rows before it.
+            # The same points for every row: its value does not depend on the rows before it.
             law.random_state = 0
             values.append(float(law.cdf(row)))
         return np.asarray(values, dtype=np.float64)

@@ -117,11 +117,11 @@ class PlaygroundFigure:
         )
         self._band = f.varea("x", "low", "high", source=self.curve, fill_alpha=0.18)
         self._edges = [
-            f.line("x", edge, source=self.curve, line_dash=[6, 4], line_width=1.5)
+            f.line("x", edge, source=self.curve, line_dash="6 4", line_width=1.5)
             for edge in ("low", "high")
         ]
         self._margins = f.multi_line(
-            "xs", "ys", color="color", source=self.margins, line_dash=[6, 4], line_width=2
+            "xs", "ys", color="color", source=self.margins, line_dash="6 4", line_width=2
         )
         self._boundary = f.multi_line("xs", "ys", source=self.boundary, line_width=2.5)
         self._curve = f.line("x", "y", source=self.curve, line_width=3)
