@@ -5,7 +5,9 @@ import http.client
 import threading
 import time
 from html.parser import HTMLParser
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import numpy as np
 import pandas as pd
@@ -307,8 +309,19 @@ def test_every_view_belongs_to_a_task_or_to_the_table():
     assert len({page.title for page in PAGES}) == len(PAGES)
 
 
-def test_a_notebook_gets_the_same_screen():
-    view = app(np.arange(40.0).reshape(20, 2), np.arange(20.0))
-    assert type(view).__name__ == "Column"
+def test_a_notebook_gets_the_same_page():
+    view = app(np.arange(40.0).reshape(20, 2), np.arange(20.0), height=500)
+    try:
+        assert f'src="{view.address}"' in view._repr_html_()
+        assert 'height="500"' in view._repr_html_()
+        with urlopen(view.address) as page:
+            assert b"Mercer studio" in page.read()
+        with pytest.raises(HTTPError, match="403"):
+            urlopen(view.address.rpartition("/")[0])
+        assert view.session.bring("preparation").question.target == "target"
+    finally:
+        view.close()
+    with pytest.raises(URLError):
+        urlopen(view.address)
     with pytest.raises(ValueError, match="preparation has no setting 'speed'"):
         app(np.zeros((3, 1)), np.zeros(3), speed=2)

@@ -7,12 +7,12 @@ from mercer._lazily import lazily
 __all__ = ["app", "serve"]
 
 _serve = lazily("mercer.studio.server", "serve")
-_screen = lazily("mercer.studio.screen", "Screen")
+_view = lazily("mercer.studio.notebook", "NotebookView")
 _session = lazily("mercer.studio.session", "Session")
 
 
-def app(X: Any = None, y: Any = None, **settings: Any) -> Any:
-    """Return the studio as a part of a notebook, or of a page that is served.
+def app(X: Any = None, y: Any = None, *, height: int = 900, port: int = 0, **settings: Any) -> Any:
+    """Return the studio as a part of a notebook, with its session.
 
     Parameters
     ----------
@@ -20,21 +20,28 @@ def app(X: Any = None, y: Any = None, **settings: Any) -> Any:
         A table.
     y : array, optional
         Targets; without them a column of the table is chosen.
+    height : int, default=900
+        Of the frame, in pixels.
+    port : int, default=0
+        Of this machine; any that is free by default. Where the notebook runs on another machine
+        than the browser, forward this port.
     **settings : object
         Of the question: `target`, `task`, `event`, `drop`, `categorical`, `gaps`, as in
         :meth:`mercer.studio.session.Session.prepare`.
 
     Returns
     -------
-    panel.Column
-        Shown by a notebook in which ``panel.extension()`` was called.
+    NotebookView
+        Shown by a notebook. Its `session` holds what was done: ``view.session.value("fit").model``
+        is the model.
 
     Examples
     --------
     >>> import mercer.studio
     >>> view = mercer.studio.app([[0.0], [1.0], [2.0]], [0.0, 1.0, 4.0])
     >>> type(view).__name__
-    'Column'
+    'NotebookView'
+    >>> view.close()
     """
     session = _session()
     if X is not None:
@@ -42,9 +49,7 @@ def app(X: Any = None, y: Any = None, **settings: Any) -> Any:
         if y is not None:
             settings = {"target": str(getattr(y, "name", None) or "target"), **settings}
         session.prepare(**settings)
-    screen = _screen(session)
-    screen.watch()
-    return screen.view
+    return _view(session, height=height, port=port)
 
 
 def serve(path: str | None = None, **how: Any) -> None:

@@ -78,6 +78,7 @@ def make_server(
     token: str | None = None,
     memory: Memory | None = None,
     folder: Path | None = None,
+    session: Session | None = None,
 ) -> Any:
     """Return a server that is not started, with the token in its address.
 
@@ -93,6 +94,8 @@ def make_server(
         What every process of a visitor may take.
     folder : Path, optional
         Where files may be opened; the current one by default.
+    session : Session, optional
+        One for all pages, which stays when they are closed; by default each visitor has their own.
     """
     token = secrets.token_urlsafe(24) if token is None else token
     port = _free() if port == 0 else port
@@ -100,12 +103,13 @@ def make_server(
 
     def page() -> Any:
         # Called for every visitor: what one loads is apart from what others load.
-        screen = Screen(Session(memory), folder=place)
+        screen = Screen(Session(memory) if session is None else session, folder=place)
         if path is not None:
             screen.open(path)
         made = pn.Template(TEMPLATE)
         made.add_panel("studio", screen.view)
-        pn.state.on_session_destroyed(lambda context: screen.close())
+        if session is None:
+            pn.state.on_session_destroyed(lambda context: screen.close())
         pn.state.onload(send_at_once)
         screen.watch()
         return made
