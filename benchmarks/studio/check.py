@@ -23,6 +23,7 @@ from browser import CHROMIUM, choose, chromium, drawn, fit, go, load, studio, te
 from journeys import JOURNEYS, journey, tables, views_of
 
 from benchmarks.common.environment import environment
+from mercer.studio import app
 
 LIMITS = {
     "first widget, seconds": 4.0,
@@ -226,6 +227,30 @@ def two_visitors(browser, address):
     return True
 
 
+def in_a_notebook(browser):
+    """Open what a notebook shows, fit there, and return what was asked of other machines."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    view = app(X, X[:, 0] - X[:, 1])
+    page = browser.new_page()
+    page.asked = []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("websocket", lambda socket: page.asked.append(socket.url))
+    try:
+        page.set_content(view._repr_html_())
+        inside = page.frame_locator("iframe")
+        inside.get_by_role("button", name="Machine").first.click()
+        inside.get_by_label("Machine", exact=True).select_option("LSSVR")
+        inside.get_by_role("button", name="Fit").first.click()
+        inside.get_by_role("button", name="Fit", exact=True).click()
+        inside.get_by_text("LSSVR, fitted in").wait_for()
+        model = view.session.value("fit").model
+        assert type(model.machine).__name__ == "LSSVR"
+        return foreign(page)
+    finally:
+        page.close()
+        view.close()
+
+
 def on_a_cluster(browser, address):
     """Fit on a cluster of processes, and return the passes that the screen showed."""
     from dask.distributed import LocalCluster
@@ -281,6 +306,7 @@ def run(full, output):
                     found["journeys"][name] = journey(page, name, folder)
                     asked += foreign(page)
                     print(name, found["journeys"][name], flush=True)
+            asked += in_a_notebook(browser)
             assert asked == [], asked
             found["requests to elsewhere"] = 0
             with visitor(browser, address) as page:

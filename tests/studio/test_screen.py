@@ -122,6 +122,36 @@ def test_from_a_file_to_a_script_with_names_that_are_code(screen):
     assert any("&lt;img" in html for html in pages)
 
 
+ASKED = {
+    "numbers": (
+        {"target": "y", "task": "regression", "drop": ("word",), "categorical": ("b",)},
+        {"machine": "SVR", "settings": {"C": 3.0}, "coverage": 0.9},
+    ),
+    "gaps and shapes": ({"target": "y", "gaps": {"a": -1.0}}, {"monotone": {"a": 1, "b": -1}}),
+    "times": ({"target": "a", "event": "b"}, {}),
+}
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_a_page_keeps_what_was_asked_before_it(folder, case):
+    table = pd.read_csv(folder / "table.csv").rename(columns={EVIL: "b"})
+    table["a"], table["b"] = table["a"].abs() + 0.1, (table["b"] > 0).astype(int)
+    question, machine = ASKED[case]
+    session = Session().load(table).prepare(**question).choose(**machine).tune(5.0)
+    steps = ("preparation", "machine", "tuning")
+    before = {name: session.stages.settings(name) for name in steps}
+    screen = Screen(session)
+    try:
+        screen.go(step(screen, Machine))
+        until(screen, fresh(screen, "machine"))
+        kept = {name: session.stages.settings(name) for name in steps}
+        if case == "times":  # the only machine of the task is named
+            before["machine"] = {**before["machine"], "machine": "CensoredRegressor"}
+        assert kept == before
+    finally:
+        screen.close()
+
+
 def test_a_change_marks_the_steps_below(screen):
     session = screen.session
     step(screen, Data).files.value = "table.csv"

@@ -87,6 +87,10 @@ class Desk(Protocol):
         """The task, once the question is prepared."""
 
     @property
+    def asked(self) -> bool:
+        """Whether the question says what is predicted from which table."""
+
+    @property
     def busy(self) -> bool:
         """Whether a fit is going on."""
 
@@ -280,21 +284,24 @@ class Question(Step):
         return beside(settings, stack(self.looking, self.place.box))
 
     def loaded(self, columns: list[str]) -> None:
-        """Offer the columns of a new table."""
+        """Offer the columns of a new table, and keep what was asked of columns that it has."""
+        asked = self.session.stages.settings("preparation")
         with self.silent():
-            for one in (self.target, self.event):
-                kept = one.value if one.value in columns else ""
-                one.options, one.value = ["", *columns], kept
+            for one, kept in ((self.target, asked["target"]), (self.event, asked["event"])):
+                one.options, one.value = ["", *columns], kept if kept in columns else ""
             for one in (self.drop, self.names, self.gaps):
-                one.options, one.value = columns, []
+                one.options = columns
             table = self.session.value("data")
             frame = None if table is None else table.frame
             if frame is not None:
                 numeric = [str(c) for c in frame.columns if frame[c].dtype.kind in "iuf"]
                 self.names.options, self.gaps.options = numeric, numeric
-            asked = self.session.stages.settings("preparation")
-            if asked["target"] in columns:
-                self.target.value = asked["target"]
+            self.drop.value = [name for name in asked["drop"] if name in columns]
+            self.names.value = [name for name in asked["categorical"] if name in self.names.options]
+            gaps = {name: value for name, value in asked["gaps"].items() if name in columns}
+            self.gaps.value, self.gap.value = list(gaps), f"{next(iter(gaps.values()), 0.0):g}"
+            task = "survival" if asked["event"] else asked["task"]
+            self.task.value, self.kind.value = _label(TASKS, task), _label(KINDS, task)
         self._changed(None)
 
     def _changed(self, _: Any) -> None:
@@ -308,12 +315,14 @@ class Question(Step):
         except ValueError:
             self.screen.say("The number that stands for a gap must be a number.")
             return
+        event = (self.event.value or None) if task == "survival" else None
+        seen = task != "survival" or event is not None
         self.session.prepare(
-            target=self.target.value or None,
+            target=(self.target.value or None) if seen else None,
             task=task
             if task == "structure"
             else (KINDS[self.kind.value] if task is None else None),
-            event=(self.event.value or None) if task == "survival" else None,
+            event=event,
             drop=tuple(self.drop.value),
             categorical=tuple(self.names.value),
             gaps=dict.fromkeys(self.gaps.value, value),
@@ -325,11 +334,7 @@ class Question(Step):
 
     def wants(self) -> list[str]:
         """Return the stages that are computed while the step is shown."""
-        asked = self.session.stages.settings("preparation")
-        ready = asked["target"] is not None or asked["task"] == "structure"
-        if TASKS[self.task.value] == "survival":
-            ready = ready and asked["event"] is not None
-        if not ready or not self.session.columns:
+        if not self.screen.asked:
             return []
         task = self.screen.task
         shown = self.looking.value
@@ -443,7 +448,7 @@ class Machine(Step):
 
     def wants(self) -> list[str]:
         """Return the stages that are computed while the step is shown."""
-        return ["machine"] if self.session.state("preparation") is State.FRESH else []
+        return ["machine"] if self.screen.asked else []
 
     def refresh(self) -> None:
         """Show what stages gave since the last time."""
@@ -479,15 +484,24 @@ class Machine(Step):
             self.known.options = [one.said for one in advised(task)]
             self.known.value = self.known.options[0]
             self.machine.options = [AUTOMATIC, *_machines(task)]
-            first = advised(task)[0].machine
+            kept = self.session.stages.settings("machine")
+            known = kept["machine"] in self.machine.options
+            first = kept["machine"] if known else advised(task)[0].machine
             self.machine.value = first or AUTOMATIC
             used = self.session.value("preparation").question.plan.used
             numeric = [name for name, kind in used.items() if kind == "number"]
             self.up.options = self.down.options = numeric
+            signs = {name: sign for name, sign in kept["monotone"].items() if name in numeric}
+            self.up.value = [name for name, sign in signs.items() if sign > 0]
+            self.down.value = [name for name, sign in signs.items() if sign < 0]
+            self.coverage.value = _label(COVERAGES, kept["coverage"])
+            seconds = self.session.stages.settings("tuning")["seconds"]
+            if seconds is not None:
+                self.seconds.value = _label(SEARCHES, seconds)
             both = task in ("regression", "classification")
             self.up.visible = self.down.visible = both
             self.coverage.visible = task == "regression"
-        self._fill({})
+        self._fill(dict(kept["settings"]) if known else {})
         self._changed(None)
 
     def _make(self, planned: Any) -> None:
@@ -507,6 +521,11 @@ class Machine(Step):
             self.fields[key] = one
             parts.append(one)
         self.form[:] = parts
+
+
+def _label(options: dict[str, Any], value: Any) -> str:
+    """Return the label of a value, or the first one."""
+    return next((label for label, one in options.items() if one == value), next(iter(options)))
 
 
 def _machines(task: str) -> list[str]:

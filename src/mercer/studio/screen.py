@@ -170,6 +170,15 @@ class Screen:
         return self._fitting is not None and self._fitting.is_alive()
 
     @property
+    def asked(self) -> bool:
+        """Whether the question says what is predicted from which table."""
+        said = self.session.stages.settings("preparation")
+        if said["task"] == "survival" and said["event"] is None:
+            return False
+        known = said["target"] is not None or said["task"] == "structure"
+        return known and bool(self.session.columns)
+
+    @property
     def task(self) -> str | None:
         """The task, once the question is prepared."""
         if self.session.state("preparation") is not State.FRESH:
