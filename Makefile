@@ -149,7 +149,7 @@ notebooks: $(READY)  ## the tutorials as notebooks, in dist/notebooks
 
 bench-hour: $(READY)  ## the first hour of a new user from the wheel: README, lessons, tasks, mistakes, complaints; twenty minutes
 	$(ONE_THREAD) $(BIN)/python benchmarks/users/first_hour.py run --output benchmarks/users/hour.json
-	$(BIN)/python benchmarks/users/complaints.py
+	$(BIN)/python benchmarks/users/complaints.py --output benchmarks/users/complaints.json
 
 bench-hour-short: $(READY)  ## README after its own installation: the wheel in a fresh environment, a minute
 	$(ONE_THREAD) $(BIN)/python benchmarks/users/first_hour.py short

@@ -355,6 +355,8 @@ def page_of(found: dict[str, Any]) -> str:
         *(f"| {name} | {weight[name]:.0f} |" for name in named),
         f"| the other {len(weight) - len(named)} | {few:.0f} |",
         "",
+        "<!-- seconds -->",
+        "",
         "Processor seconds of a whole program on one thread, its start and imports included:",
         "",
         "| program | first run | second run | first run after `mercer warm` |",
@@ -406,7 +408,7 @@ def main() -> int:
     met = "" if options.action == "short" else f", {len(MISTAKES)} mistakes were met with a remedy"
     print("\n".join(here.wrong) or f"\nnothing went wrong{met}")
     if options.output:
-        found |= {"seconds": here.seconds, "wrong": here.wrong}
+        found |= {"seconds": here.seconds, "before": BEFORE, "wrong": here.wrong}
         options.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         if "megabytes" in found:
             options.output.with_suffix(".md").write_text(page_of(found), encoding="utf-8")
