@@ -5,7 +5,8 @@ releases that `pyproject.toml` allows (and that there is a wheel of) and one fro
 installs the wheel, runs README and the quick tests, and prints a table of what was installed and
 how each ended. Pythons are those on the path. Arguments after ``--`` go to pytest instead of the
 quick tests: ``matrix.py --pythons 3.13 --releases lowest -- tests/losses``. What passed is not run
-again at the same commit.
+again at the same commit; ``--recorded`` runs nothing and shows what was found last, with its
+commit. The table is kept in ``benchmarks/matrix.md``, a part of the page about versions.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "matrix"
+TABLE = ROOT / "benchmarks" / "matrix.md"
 PYTHONS = ("3.11", "3.12", "3.13")
 RELEASES = {"lowest": "lowest-direct", "newest": "highest"}
 EXTRAS = ("test", "plot", "cluster", "io", "onnx", "cli", "studio")
@@ -124,19 +126,27 @@ def column(
     python: str, releases: str, built: Path, arguments: list[str], key: dict
 ) -> dict[str, str]:
     """Make an environment and test in it, or return what was found before if it had passed."""
-    record = FOLDER / f"{python}-{releases}.json"
-    if record.exists():
-        before = json.loads(record.read_text(encoding="utf-8"))
-        if before["key"] == key and not failed(before["found"]):
-            return before["found"]
+    before = recorded(python, releases)
+    known = before["key"] == key and not key["commit"].endswith("-dirty")
+    if known and not failed(before["found"]):
+        return before["found"]
     place = environment(python, releases, built)
     found = installed(place)
     lenient = LENIENT if releases == "lowest" else ()
     found["README"] = outcome(place, "tests/test_readme.py", *lenient)
     found["tests"] = outcome(place, *arguments, *lenient)
-    if not key["commit"].endswith("-dirty"):
-        record.write_text(json.dumps({"key": key, "found": found}, indent=1), encoding="utf-8")
+    found["commit"] = key["commit"]
+    record = json.dumps({"key": key, "found": found}, indent=1)
+    (FOLDER / f"{python}-{releases}.json").write_text(record, encoding="utf-8")
     return found
+
+
+def recorded(python: str, releases: str) -> dict[str, dict]:
+    """Return what was found last in an environment, and what was asked there."""
+    record = FOLDER / f"{python}-{releases}.json"
+    if not record.exists():
+        return {"key": {}, "found": {}}
+    return json.loads(record.read_text(encoding="utf-8"))
 
 
 def failed(found: dict[str, str]) -> bool:
@@ -148,19 +158,25 @@ def main() -> None:
     parser.add_argument("--pythons", nargs="+", default=PYTHONS)
     parser.add_argument("--releases", nargs="+", choices=RELEASES, default=list(RELEASES))
     parser.add_argument("--jobs", default="2", help="processes of the tests")
+    parser.add_argument("--recorded", action="store_true", help="run nothing")
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     given = parser.parse_args(sys.argv[1:end])
     FOLDER.mkdir(parents=True, exist_ok=True)
-    built, columns = wheel(), {}
     chosen = sys.argv[end + 1 :] or QUICK
     key = {"commit": commit(), "tests": [*chosen]}
-    rows = ["python", "mercer", *names(), "README", "tests"]
+    rows = ["python", "commit", *names(), "README", "tests"]
+    built = None if given.recorded else wheel()
+    columns = {}
     for python in given.pythons:
         for releases in given.releases:
-            found = column(python, releases, built, ["-n", given.jobs, *chosen], key)
+            if built is None:
+                found = recorded(python, releases)["found"]
+            else:
+                found = column(python, releases, built, ["-n", given.jobs, *chosen], key)
             columns[f"{python} {releases}"] = found
             print(table(columns, rows), flush=True)
-    (FOLDER / "table.md").write_text(table(columns, rows) + "\n", encoding="utf-8")
+    if chosen == QUICK and len(columns) == len(PYTHONS) * len(RELEASES):
+        TABLE.write_text(table(columns, rows) + "\n", encoding="utf-8")
     sys.exit(any(map(failed, columns.values())))
 
 
