@@ -124,21 +124,21 @@ def commit() -> str:
 
 def column(
     python: str, releases: str, built: Path, arguments: list[str], key: dict
-) -> dict[str, str]:
+) -> dict[str, dict]:
     """Make an environment and test in it, or return what was found before if it had passed."""
     before = recorded(python, releases)
     known = before["key"] == key and not key["commit"].endswith("-dirty")
     if known and not failed(before["found"]):
-        return before["found"]
+        return before
     place = environment(python, releases, built)
     found = installed(place)
     lenient = LENIENT if releases == "lowest" else ()
     found["README"] = outcome(place, "tests/test_readme.py", *lenient)
     found["tests"] = outcome(place, *arguments, *lenient)
-    found["commit"] = key["commit"]
-    record = json.dumps({"key": key, "found": found}, indent=1)
-    (FOLDER / f"{python}-{releases}.json").write_text(record, encoding="utf-8")
-    return found
+    record = {"key": key, "found": found}
+    text = json.dumps(record, indent=1)
+    (FOLDER / f"{python}-{releases}.json").write_text(text, encoding="utf-8")
+    return record
 
 
 def recorded(python: str, releases: str) -> dict[str, dict]:
@@ -170,10 +170,11 @@ def main() -> None:
     for python in given.pythons:
         for releases in given.releases:
             if built is None:
-                found = recorded(python, releases)["found"]
+                record = recorded(python, releases)
             else:
-                found = column(python, releases, built, ["-n", given.jobs, *chosen], key)
-            columns[f"{python} {releases}"] = found
+                record = column(python, releases, built, ["-n", given.jobs, *chosen], key)
+            commit_of = {"commit": record["key"].get("commit", "")}
+            columns[f"{python} {releases}"] = record["found"] | commit_of
             print(table(columns, rows), flush=True)
     if chosen == QUICK and len(columns) == len(PYTHONS) * len(RELEASES):
         TABLE.write_text(table(columns, rows) + "\n", encoding="utf-8")
