@@ -108,7 +108,9 @@ def test_warnings_come_back_from_processes():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         machine.fit(X, y)
-    assert [str(one.message)[:15] for one in caught] == ["4 of 4 leaves: "]
+    # Before 1.5, joblib forks, which Python 3.12 advises against.
+    ours = [one for one in caught if "fork" not in str(one.message)]
+    assert [str(one.message)[:15] for one in ours] == ["4 of 4 leaves: "]
 
 
 # Many leaves --------------------------------------------------------------------------------------
