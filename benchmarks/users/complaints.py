@@ -62,7 +62,7 @@ rows = ["a;b;c;y"] + [
 rows[7] = "oops" + rows[7][rows[7].index(";"):]
 open("commas.csv", "w").write("\\n".join(rows))
 status, text = said("fit", "commas.csv", "--target", "y", "--machine", "LSSVR")
-assert status == 0 and "categor" not in text, text
+assert status == 0 and not re.search("category|categories", text), text
 """,
     "files of other encodings and comments": """
 frame = pd.DataFrame({"größe": rng.normal(size=40), "tag": pd.date_range("2021", periods=40)})
