@@ -182,7 +182,7 @@ BEFORE = {
 }
 
 
-def fresh(folder: Path, extras: str = "plot,data") -> str:
+def fresh(folder: Path, extras: str = "plot,data,cli") -> str:
     """Return the interpreter of a new environment with the wheel of this tree."""
     wheels = folder / "wheels"
     folder.mkdir(exist_ok=True)

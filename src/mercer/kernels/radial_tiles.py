@@ -199,7 +199,8 @@ class RadialTiles(Tiles):
         # Not rounded before it multiplies: that would be another kernel, and its error would add up
         # over a sum of kernel values where those of the points cancel.
         scaled = np.asarray(factor * np.sqrt(self.unit), dtype=np.float64)
-        self.exact = np.ascontiguousarray(np.broadcast_to(scaled, p))
+        # Of its own: a view that must not be written would be compiled for apart.
+        self.exact = np.full(p, scaled)
         self.factor = self.exact.astype(Z.dtype)
         self.rounding = rounding(p, self.precision.roundoff)
         self.limit = self.unit * self.precision.error / (4.0 * self.rounding * slope)
