@@ -6,7 +6,7 @@ installs the wheel, runs README and the quick tests, and prints a table of what 
 how each ended. Pythons are those on the path. Arguments after ``--`` go to pytest instead of the
 quick tests: ``matrix.py --pythons 3.13 --releases lowest -- tests/losses``. What passed is not run
 again at the same commit; ``--recorded`` runs nothing and shows what was found last, with its
-commit. The table is kept in ``benchmarks/matrix.md``, a part of the page about versions.
+commit. The table of all environments is written to ``benchmarks/matrix.md``.
 """
 
 from __future__ import annotations

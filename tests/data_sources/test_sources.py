@@ -324,3 +324,15 @@ def test_numbers_of_other_types():
 def test_a_source_without_rows_has_no_sum():
     with pytest.raises(ValueError, match="no rows"):
         as_source(np.zeros((0, 2))).total(product)
+
+
+def test_lazy_frames_of_an_older_polars_are_refused_with_a_remedy():
+    class LazyFrame:
+        __module__ = "polars.lazyframe"
+        columns = ("a",)
+
+        def collect(self):
+            return pl.DataFrame({"a": [1.0]})
+
+    with pytest.raises(TypeError, match=r"polars 1\.34 and newer; call collect\(\)"):
+        as_source(LazyFrame())

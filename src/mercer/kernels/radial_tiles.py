@@ -199,7 +199,7 @@ class RadialTiles(Tiles):
         # Not rounded before it multiplies: that would be another kernel, and its error would add up
         # over a sum of kernel values where those of the points cancel.
         scaled = np.asarray(factor * np.sqrt(self.unit), dtype=np.float64)
-        # Of its own: a view that must not be written would be compiled for apart.
+        # A writable array: loops are compiled once more for one that is read-only.
         self.exact = np.full(p, scaled)
         self.factor = self.exact.astype(Z.dtype)
         self.rounding = rounding(p, self.precision.roundoff)

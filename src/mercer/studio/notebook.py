@@ -1,4 +1,4 @@
-"""The studio in a cell of a notebook: a frame around a page of this machine."""
+"""Show the studio in a cell of a notebook: a frame around a page of this machine."""
 
 from __future__ import annotations
 
