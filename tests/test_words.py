@@ -220,8 +220,12 @@ def test_missing_cells_of_pandas_are_missing_cells():
 def test_targets_of_the_wrong_kind_are_met_with_a_way():
     with pytest.raises(ValueError, match="labels in y are of several kinds: numbers and words"):
         SVC().fit(X, np.array(["a", 1] * 20, dtype=object))
-    with pytest.raises(ValueError, match="y holds words such as 'u', and SVR predicts numbers"):
-        SVR().fit(X, ["u", "v"] * 20)
+    words = ["u", "v"] * 20
+    for machine in (SVR(), mercer.AutoRegressor()):
+        for y in (words, np.array(words), np.array(words, dtype=object), pd.Series(words)):
+            says = f"y holds words such as 'u', and {type(machine).__name__} predicts numbers"
+            with pytest.raises(ValueError, match=says):
+                machine.fit(X, y)
     with pytest.raises(ValueError, match=r"y holds words such as '1,5'.*decimal=','"):
         SVR().fit(X, ["1,5"] * 40)
     # A word in X is not one of y.

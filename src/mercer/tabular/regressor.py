@@ -165,8 +165,8 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         with deadline(self.budget), self._threads_of_blas(X), telling(self):
             M, weights = self._read(X, y, sample_weight)
             y = check_y(y, multi_output=True, y_numeric=True, estimator=self)
-            self._note_classes(y)
             Y = np.asarray(y, dtype=np.float64).reshape(len(M), -1)
+            self._note_classes(y)
             self._flat, self._outputs = np.ndim(y) == 1, Y.shape[1]
             whole, order = len(M), self._ordered(M, Y, weights)
             M, Y, weights = M[order], Y[order], weights[order]
