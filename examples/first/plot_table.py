@@ -53,7 +53,7 @@ figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.9))
 names, shares = zip(*reversed(machine.explain().columns), strict=True)
 left.barh(names, shares, color="C0")
 left.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-left.set(title="importance of columns", xlabel="share")
+left.set(title="relevance of columns", xlabel="share")
 
 middle.plot(table["bmi"], target, ".", color="0.75", ms=4, zorder=0)
 middle.fill_between(effect.values, *band.T, color="C1", alpha=0.25, lw=0)

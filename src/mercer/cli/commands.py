@@ -350,7 +350,7 @@ def _inspect_model(path: str, memory: Memory, teller: Teller) -> Result:
         said = model.machine.explain()
         teller.say("")
         teller.say(str(said))
-        found["importance"] = dict(said.columns)
+        found["relevance"] = dict(said.columns)
     return found
 
 

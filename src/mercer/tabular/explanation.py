@@ -12,6 +12,12 @@ from mercer._typing import AnyArray, Array, PointsLike
 __all__ = ["Effect", "Explanation", "effect_of"]
 
 
+RELEVANCE = (
+    "relevance: how far a column moves kernel values, or what cuts of trees gain by it;",
+    "plot(X, y) and effect(X, column) show how far it moves predictions.",
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Effect:
     """How the mean prediction changes with a column."""
@@ -28,14 +34,14 @@ class Effect:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Members and columns of a machine of a table, the most important first."""
+    """Members and columns of a machine of a table, the most relevant first."""
 
     members: list[tuple[str, float, float, float]]
     """Name, share of the weight, left-out error and seconds of every machine."""
 
     columns: list[tuple[str, float]]
-    """Name of every column, and how much it matters, in shares of all columns: how far it moves
-    kernel values, or what cuts of trees gain by it."""
+    """Name of every column, and its relevance in shares of all: how far it moves kernel values, or
+    what cuts of trees gain by it. How far it moves predictions is its effect, see `effect`."""
 
     error: float
     """Left-out error of the whole."""
@@ -56,11 +62,12 @@ class Explanation:
         if len(self.kinds) > 1:
             lines += [f"  {kind:28s}{share:8.2f}" for kind, share in self.kinds.items()]
         lines += [""]
-        lines += [f"{'column':30s}{'importance':>12s}"]
+        lines += [f"{'column':30s}{'relevance':>12s}"]
         lines += [f"{name[:29]:30s}{share:12.1%}" for name, share in self.columns[:20]]
         if len(self.columns) > 20:
             rest = sum(share for _, share in self.columns[20:])
             lines.append(f"{f'{len(self.columns) - 20} others':30s}{rest:12.1%}")
+        lines += ["", *RELEVANCE]
         return "\n".join([*lines, *([""] if self.notes else []), *self.notes])
 
 
