@@ -11,13 +11,28 @@ from pathlib import Path
 import pytest
 
 import mercer
+from snippets import python_blocks
 
-LISTEN = """
+NAMES = """
 import json, sys
+from numba.core import event
+
+class Names(event.Listener):
+    def __init__(self):
+        self.names = []
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        if function.__module__.startswith("mercer"):
+            self.names.append(f"{function.__module__}.{function.__name__}")
+    def on_end(self, event):
+        pass
+
+names = Names()
+"""
+WARM = """
 from importlib import import_module
 from pathlib import Path
 import mercer
-from numba.core import event
 from mercer.cli.warming import compiled, warm
 
 # Also those that no fit of the warming asks for.
@@ -25,34 +40,46 @@ root = Path(mercer.__file__).parent
 for file in root.rglob("_*_numba.py"):
     import_module(".".join(["mercer", *file.relative_to(root).with_suffix("").parts]))
 
-class Names(event.Listener):
-    def __init__(self):
-        self.names = []
-    def on_start(self, event):
-        self.names.append(event.data["dispatcher"].py_func.__module__)
-    def on_end(self, event):
-        pass
-
-names = Names()
 with event.install_listener("numba:compile", names):
     warm(verbose=False)
-ours = [name for name in names.names if name.startswith("mercer")]
 public = {name: n for name, n in compiled().items() if not name.split(".")[-1].startswith("_")}
-print(json.dumps([len(ours), public]))
+print(json.dumps([names.names, public]))
+"""
+PROGRAM = """
+import contextlib, io
+with event.install_listener("numba:compile", names), contextlib.redirect_stdout(io.StringIO()):
+    exec(sys.argv[1], {})
+print(json.dumps(names.names))
 """
 
 
-def run():
+def run(code, folder, *arguments):
+    """Run code in a fresh process that keeps what it compiles in a folder, and read its answer."""
     found = subprocess.run(
-        [sys.executable, "-c", LISTEN], check=True, capture_output=True, text=True
+        [sys.executable, "-c", NAMES + code, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(folder)},
     )
     return json.loads(found.stdout)
 
 
-def test_warm_compiles_every_loop_and_a_second_process_none():
-    _, loops = run()
+@pytest.mark.timeout(900)  # it compiles everything, and starts a process a program
+def test_after_warm_neither_it_nor_a_program_of_the_front_door_compiles(tmp_path):
+    first, loops = run(WARM, tmp_path)
+    assert first
     assert all(loops.values()), [name for name, n in loops.items() if not n]
-    assert run()[0] == 0
+    again, _ = run(WARM, tmp_path)
+    assert again == []
+    root = Path(__file__).parents[1]
+    programs = [
+        source
+        for page in (root / "README.md", root / "docs" / "tour.md")
+        for _, source in python_blocks(page)
+    ]
+    assert len(programs) > 5
+    assert [run(PROGRAM, tmp_path, source) for source in programs] == [[]] * len(programs)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
