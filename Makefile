@@ -15,6 +15,9 @@ PEERS ?= $(BIN)/python
 AUTOGLUON ?= $(BIN)/python
 READY := $(VENV)/.mercer-installed
 
+# Nothing here reports its use: onnxruntime does from 1.29 on, unless it is told not to.
+export ORT_DISABLE_TELEMETRY := 1
+
 # The tests run in several processes: each one keeps to a single thread of BLAS and of compiled code.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
@@ -28,7 +31,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 	bench-local bench-local-short bench-hour bench-hour-short site-check studio-check studio-check-short \
 	bench-tune bench-tune-short bench-starts \
 	bench-tables bench-tables-short bench-tables-intervals bench-large bench-large-short \
-	bench-cluster bench-cluster-short bench-faults bench-onnx bench-production bench-production-short container-check \
+	bench-cluster bench-cluster-short bench-faults bench-onnx bench-production bench-production-short container-check container-image \
 	bench-scale bench-scale-speed bench-scale-short \
 	bench-quality bench-quality-short \
 	bench-plan bench-plan-measure \
@@ -331,6 +334,11 @@ bench-production-short: $(READY)  ## the same with 4,177 rows: is what is served
 
 container-check: $(READY)  ## the steps of the service's Dockerfile in a fresh environment, offline from a folder of wheels
 	$(ONE_THREAD) $(BIN)/python benchmarks/serving/container.py
+
+# A root file system that stands for the image that the Dockerfile begins with; nothing is pulled.
+BASE ?= build/base
+container-image: $(READY)  ## the image itself by Buildah and Podman, without a network, from the root file system BASE=build/base
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.serving.image --base $(BASE)
 
 # Archives keep times: those of the last commit make the same files give the same bytes.
 wheel-twice: build/release/.installed  ## sdist and wheel built twice from this commit; fails if a byte differs

@@ -11,6 +11,8 @@ import tiers
 
 # Figures are drawn into memory; set before anything imports matplotlib.
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Tests report nothing to anybody; set before anything imports onnxruntime.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 # A run must mean the same twice, so examples are derandomized;
 # `HYPOTHESIS_PROFILE=explore` looks for new ones.

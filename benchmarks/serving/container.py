@@ -1,8 +1,9 @@
-"""The steps of the Dockerfile in a fresh environment, where there is no Docker to run them.
+"""The steps of the Dockerfile in a fresh environment, where no container can be run.
 
 Wheels are downloaded to a folder, the instructions of the Dockerfile are carried out one after the
 other with an empty virtual environment in the place of the image, the health check is asked before,
-while and after the service runs, and an answer is compared with the model.
+while and after the service runs, and an answer is compared with the model. ``image.py`` builds and
+runs the image itself.
 """
 
 import argparse
@@ -73,7 +74,7 @@ class Image:
         elif name == "CMD":
             self.start = command(arguments)
         else:
-            assert name in ("FROM", "WORKDIR", "USER", "EXPOSE"), name
+            assert name in ("FROM", "WORKDIR", "ENV", "USER", "EXPOSE"), name
         print(name, arguments.split("[")[0][:70], flush=True)
 
 
@@ -96,6 +97,27 @@ def asked(rows) -> dict:
         return json.loads(answer.read())
 
 
+def compare(model, X) -> None:
+    """Ask the service for every row, and compare its answers with the model's."""
+    rows = json.loads(X.to_json(orient="records"))
+    answer = asked(rows)
+    for name, true in (
+        ("predictions", model.predict(X)),
+        ("lower", model.predict_interval(X)[:, 0]),
+        ("upper", model.predict_interval(X)[:, 1]),
+    ):
+        apart = np.max(np.abs(np.array(answer[name]) - true)) / np.std(true)
+        print(f"{name}: {len(rows)} rows, at most {apart:.1e} deviations apart")
+        assert apart < 1e-10, name
+
+
+def download(folder: Path, *options: str) -> None:
+    """Fill a folder with the wheels that the service needs."""
+    wanted = ("--only-binary", ":all:", "--requirement", str(HERE / "requirements.txt"))
+    pip = (sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder))
+    subprocess.run([*pip, *wanted, *options], check=True)
+
+
 def serve_and_compare(image: Image, model, X) -> None:
     """Start the service, ask it and its health check, end it."""
     assert image.run(image.check) != 0, "the health check passes without a service"
@@ -103,16 +125,7 @@ def serve_and_compare(image: Image, model, X) -> None:
     try:
         assert process.stdout.readline().strip() == b"8000"
         assert image.run(image.check) == 0, "the health check fails"
-        rows = json.loads(X.to_json(orient="records"))
-        answer = asked(rows)
-        for name, true in (
-            ("predictions", model.predict(X)),
-            ("lower", model.predict_interval(X)[:, 0]),
-            ("upper", model.predict_interval(X)[:, 1]),
-        ):
-            apart = np.max(np.abs(np.array(answer[name]) - true)) / np.std(true)
-            print(f"{name}: {len(rows)} rows, at most {apart:.1e} deviations apart")
-            assert apart < 1e-10, name
+        compare(model, X)
     finally:
         process.terminate()
     assert process.wait(timeout=20) == 0, "the service does not end when it is asked to"
@@ -128,19 +141,7 @@ def main() -> None:
         context.mkdir(), root.mkdir()
         if wheels is None:
             wheels = context / "wheels"
-            download = [
-                sys.executable,
-                "-m",
-                "pip",
-                "download",
-                "--quiet",
-                "--only-binary",
-                ":all:",
-            ]
-            subprocess.run(
-                [*download, "--dest", wheels, "--requirement", HERE / "requirements.txt"],
-                check=True,
-            )
+            download(wheels)
         print(f"{len(list(wheels.glob('*.whl')))} wheels")
         model, X = fitted(context)
         venv.create(Path(name) / "venv", with_pip=True)

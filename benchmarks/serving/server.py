@@ -11,6 +11,7 @@ model was fitted with.
 
 import argparse
 import json
+import os
 import signal
 import sys
 import threading
@@ -18,6 +19,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
+
+# From 1.29 on onnxruntime reports its use to its makers unless this is set before it is imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 import onnxruntime
 
 TYPES = {

@@ -72,6 +72,18 @@ def test_a_table_of_words_gaps_and_numbers(tmp_path):
         assert (health["answered"], health["fitted_with"]) == (60, [])
 
 
+def test_the_runtime_is_told_to_report_nothing(tmp_path, monkeypatch):
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
+    for place in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(place, str(tmp_path / place))
+        (tmp_path / place).mkdir()
+    with served(AutoRegressor(members=["gaussian"]).fit(X, Y), tmp_path) as (_, ask):
+        assert ask()[0] == 200
+    # Where it reports, it keeps an identifier of the machine.
+    assert [*(tmp_path / "HOME").rglob("*"), *(tmp_path / "XDG_CACHE_HOME").rglob("*")] == []
+    assert "ENV ORT_DISABLE_TELEMETRY=1" in (HERE / "Dockerfile").read_text().splitlines()
+
+
 def test_classes_have_labels_and_probabilities(tmp_path):
     labels = np.where(Y > 0.5, "more", "less")
     model = AutoClassifier(members=["squares-gaussian"]).fit(X, labels)
