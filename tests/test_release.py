@@ -173,6 +173,14 @@ def test_the_pythons_of_the_matrix_are_those_that_are_named():
     assert {"numpy", "scikit-learn", "clarabel", "pytest"} <= set(matrix.names())
 
 
+def test_all_environments_of_tests_have_the_same_extras():
+    extras = ",".join(import_module("matrix").EXTRAS)
+    checks = (ROOT / ".github" / "workflows" / "checks.yml").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.findall(r"^ +EXTRAS: (.*)$", checks, re.MULTILINE) == [extras]
+    assert re.findall(r"^FOR_TESTS := (.*)$", makefile, re.MULTILINE) == [extras]
+
+
 @pytest.mark.parametrize("module", ["matrix", "release"])
 def test_examples_of_the_programs(module):
     found = doctest.testmod(import_module(module))
