@@ -159,11 +159,24 @@ def test_parameters_in_other_units_are_bounded_from_afar():
 def test_notes_name_the_features_that_a_bound_holds():
     found = limits(Gaussian(1.0), X, np.array([0, 1]))
     theta = found.space.start(1.0)
-    assert found.notes(theta) == []
+    assert found.active(theta) == []
     theta[1] = found.upper[1]
-    (note,) = found.notes(theta)
-    assert note.startswith("length_scale of feature 1 is at its largest value, 1,000 times the")
-    assert len(found.notes(found.lower)) == 2
+    (bound,) = found.active(theta)
+    assert str(bound).startswith("length_scale of feature 1 is at its largest value. That is 1,000")
+    assert [one.features for one in found.active(found.lower)] == [(), ()]
+
+
+def test_a_bound_of_some_features_has_their_numbers_in_the_table():
+    steps = np.column_stack([X, X[:, :1]])
+    found = limits(Gaussian([1.0, 1.0]).on([1, 2]), steps, True)
+    theta = found.space.start(1.0)
+    theta[1] = found.lower[1]
+    (bound,) = found.active(theta)
+    assert (bound.parameter, bound.side, bound.features) == (
+        "kernel__length_scale",
+        "smallest",
+        (2,),
+    )
 
 
 @pytest.mark.parametrize("free", [np.zeros((120, 0)), np.column_stack([np.ones(120), X])])

@@ -164,6 +164,20 @@ def test_a_date_in_words_decides():
     assert classifier.predict(new.assign(d="2020-02-20"))[0]
 
 
+def test_notes_have_names_of_columns_and_not_of_parameters():
+    """They were `right__kernel__length_scale` and features that were counted after encoding."""
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame({"key": rng.integers(0, 30, 100) * 1.0, "x": rng.normal(size=100)})
+    table["city"], effects = rng.choice(list("abcd"), 100), rng.normal(size=30)
+    noise = 0.05 * rng.normal(size=100)
+    y = effects[table["key"].astype(int)] + noise + (table["city"] == "a")
+    model = AutoRegressor(members=["gaussian", "laplacian"]).fit(table, y)
+    assert model.notes_ == [
+        "gaussian: the length scale of column city is as small as it may be: different values say "
+        "nothing about each other."
+    ]
+
+
 def test_columns_that_are_left_out_are_named():
     table, y = frame(60)
     table["id"], table["same"] = [f"row {i}" for i in range(60)], 1.0

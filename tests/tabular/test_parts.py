@@ -251,7 +251,7 @@ def test_the_cost_of_a_machine_is_the_time_it_took(monkeypatch):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(401, 2)), rng.normal(size=(401, 1))
     none = np.empty(0, dtype=np.intp)
-    columns = TableSample(X, np.arange(2), none, fitted=401, judged=401, seed=0)
+    columns = TableSample(X, np.arange(2), none, fitted=401, judged=401, seed=0, names=["a", "b"])
     # By this clock a second passes from one look at it to the next.
     ticks = itertools.count(1_000_000)
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))

@@ -15,7 +15,7 @@ from mercer.kernels.stationary import Stationary
 from mercer.selection._statement import Statement
 from mercer.selection.space import Space, features_of
 
-__all__ = ["Limits"]
+__all__ = ["ActiveBound", "Limits"]
 
 
 # Logarithms beyond which a parameter that is no length scale, relative to its start, says nothing
@@ -33,6 +33,45 @@ LARGEST, SMALLEST = 1e7, 1e-2
 NEAR = 1e-3
 
 
+@dataclass(frozen=True)
+class ActiveBound:
+    """A hyperparameter at an end of the range that the sample gives it.
+
+    Examples
+    --------
+    >>> print(ActiveBound("length_scale", "largest", "The function is a line.", (1, 4)))
+    length_scale of features 1, 4 is at its largest value. The function is a line.
+    """
+
+    parameter: str
+    """Its name, as in ``get_params``."""
+
+    side: str
+    """``"smallest"`` or ``"largest"``."""
+
+    meaning: str
+    """What follows, a sentence."""
+
+    features: tuple[int, ...] = ()
+    """The features whose components are there; none if all are."""
+
+    def __str__(self) -> str:
+        some = which("feature", [str(j) for j in self.features])
+        return f"{self.parameter}{some} is at its {self.side} value. {self.meaning}"
+
+
+def which(noun: str, names: list[str]) -> str:
+    """Return which ones are meant, at most five of them.
+
+    Examples
+    --------
+    >>> which("column", ["age"]), which("feature", ["0", "2"]), which("feature", [])
+    (' of column age', ' of features 0, 2', '')
+    """
+    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    return f" of {noun}{'s' if len(names) > 1 else ''} {shown}" if names else ""
+
+
 @dataclass(frozen=True, eq=False)
 class Limits:
     """Bounds of a vector of hyperparameters.
@@ -42,11 +81,14 @@ class Limits:
     space : Space
     lower, upper : arrays
         Bounds of every entry; the last one is the logarithm of the signal-to-noise ratio.
+    p : int
+        Number of features.
     """
 
     space: Space
     lower: Array
     upper: Array
+    p: int
 
     @classmethod
     def of(cls, space: Space, statement: Statement) -> Limits:
@@ -67,13 +109,14 @@ class Limits:
         lower, upper = rest - FAR, rest + FAR
         lower[-1], upper[-1] = np.log(SMALLEST / statement.n), np.log(LARGEST)
         gaps = _gaps(statement.X)
+        p = statement.X.shape[1] if getattr(statement.X, "ndim", 1) == 2 else 1
         if gaps is None:
-            return cls(space, lower, upper)
+            return cls(space, lower, upper, p)
         params = space.kernel.get_params()
         for name, part, tied in space.parts():
             if name not in space.widths or not _in_units_of_features(space.kernel, name):
                 continue
-            seen = features_of(space.kernel, name, len(gaps[0]))
+            seen = features_of(space.kernel, name, p)
             scale = np.broadcast_to(np.asarray(params[name], dtype=float), seen.shape)
             ties = np.broadcast_to(tied, seen.shape)
             # A constant feature has no gap: any length scale will do.
@@ -82,14 +125,14 @@ class Limits:
             for k in range(part.stop - part.start):
                 lower[part.start + k] = np.min(low[ties == k])
                 upper[part.start + k] = np.max(high[ties == k])
-        return cls(space, lower, upper)
+        return cls(space, lower, upper, p)
 
     def clip(self, theta: Array) -> Array:
         """Return the nearest vector within the bounds."""
         return np.clip(theta, self.lower, self.upper)
 
-    def notes(self, theta: Array) -> list[str]:
-        """Return a sentence for every parameter that a bound holds.
+    def active(self, theta: Array) -> list[ActiveBound]:
+        """Return the bounds that hold a parameter.
 
         Parameters
         ----------
@@ -97,45 +140,43 @@ class Limits:
             The optimum.
         """
         low, high = theta < self.lower + NEAR, theta > self.upper - NEAR
-        notes = []
+        found = []
         for name, part, tied in self.space.parts():
-            for active, side in ((low[part], "smallest"), (high[part], "largest")):
-                if np.any(active):
-                    notes.append(f"{name}{_which(active, tied)} {_held(name, side, self.space)}")
+            for held, side in ((low[part], "smallest"), (high[part], "largest")):
+                if np.any(held):
+                    some = () if np.all(held) else self._features(name, held[tied])
+                    found.append(ActiveBound(name, side, self._meaning(name, side), some))
         if low[-1]:
-            notes.append(
-                "C is at its smallest value, where the machine is practically constant: the "
-                "features say little about the target."
+            constant = (
+                "The machine is practically constant: the features say little about the target."
             )
+            found.append(ActiveBound("C", "smallest", constant))
         if high[-1]:
-            notes.append(
-                f"C is at its largest value, where the noise is {1 / LARGEST:.0e} of the variance "
-                "of the function: the sample shows no noise."
+            silent = (
+                f"The noise is {1 / LARGEST:.0e} of the variance of the function: the sample shows "
+                "no noise."
             )
-        return notes
+            found.append(ActiveBound("C", "largest", silent))
+        return found
 
+    def _features(self, name: str, components: NDArray[np.bool_]) -> tuple[int, ...]:
+        """Return the features that components of a parameter belong to."""
+        seen = features_of(self.space.kernel, name, self.p)
+        numbers = seen if len(seen) == len(components) else np.arange(len(components))
+        return tuple(numbers[components].tolist())
 
-def _which(active: NDArray[np.bool_], tied: NDArray[np.intp]) -> str:
-    """Return which components are meant, if not all."""
-    if np.all(active):
-        return ""
-    components = np.flatnonzero(active[tied])
-    shown = ", ".join(str(j) for j in components[:5]) + (", ..." if len(components) > 5 else "")
-    return f" of feature{'s' if len(components) > 1 else ''} {shown}"
-
-
-def _held(name: str, side: str, space: Space) -> str:
-    if name not in space.widths or not _in_units_of_features(space.kernel, name):
-        return f"is at its {side} value: the data do not determine it."
-    if side == "smallest":
+    def _meaning(self, name: str, side: str) -> str:
+        if name not in self.space.widths or not _in_units_of_features(self.space.kernel, name):
+            return "The data do not determine it."
+        if side == "smallest":
+            return (
+                f"That is {NARROW:g} of the gap between neighbouring values: different values say "
+                "nothing about each other."
+            )
         return (
-            f"is at its smallest value, {NARROW:g} of the gap between neighbouring values: "
-            "different values say nothing about each other."
+            f"That is {WIDE:,.0f} times the range: the function is a line there, or does not "
+            "change."
         )
-    return (
-        f"is at its largest value, {WIDE:,.0f} times the range: the function is a line there, or "
-        "does not change."
-    )
 
 
 def _gaps(X: PointsLike) -> tuple[Array, Array] | None:

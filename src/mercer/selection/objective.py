@@ -15,7 +15,7 @@ from mercer._typing import Array
 from mercer.kernels.base import Kernel
 from mercer.selection import quasi_newton
 from mercer.selection._statement import Statement
-from mercer.selection.limits import Limits
+from mercer.selection.limits import ActiveBound, Limits
 from mercer.selection.pace import Pace, Stop
 from mercer.selection.space import Space
 from mercer.smoothing import Spectral
@@ -140,8 +140,8 @@ class Best:
     C: float
     """The weight of the loss."""
 
-    notes: list[str]
-    """Which bounds are active."""
+    bounds: list[ActiveBound]
+    """Those that hold a parameter."""
 
 
 @dataclass(eq=False)
@@ -248,8 +248,8 @@ class Search(ABC):
         """Return the parameters of the machine with a kernel and a weight."""
         return {"kernel": kernel, "C": weight}
 
-    def notes(self, theta: Array) -> list[str]:
-        """Return which bounds are active at a vector."""
+    def bounds(self, theta: Array) -> list[ActiveBound]:
+        """Return the bounds that hold a parameter at a vector."""
         return []
 
     def best(self) -> Best:
@@ -264,8 +264,8 @@ class Search(ABC):
             ) from self.error
         kernel, _ = self.space.at(self.thetas[k])
         params = self.params(kernel, self.weights_[k])
-        notes = self.notes(self.thetas[k])
-        return Best(self.trials[k].value, params, kernel, self.weights_[k], notes)
+        bounds = self.bounds(self.thetas[k])
+        return Best(self.trials[k].value, params, kernel, self.weights_[k], bounds)
 
     def record(
         self,
@@ -430,8 +430,8 @@ class Objective(Search):
     def score(self, statement: Statement, theta: Array, stage: str) -> float:
         return self.value_and_gradient(statement, self.limits.clip(theta), stage)[0]
 
-    def notes(self, theta: Array) -> list[str]:
-        return self.limits.notes(theta)
+    def bounds(self, theta: Array) -> list[ActiveBound]:
+        return self.limits.active(theta)
 
     def starts(self, few: Statement, thetas: Sequence[Array]) -> list[tuple[float, Array]]:
         thetas = [self.limits.clip(theta) for theta in thetas]

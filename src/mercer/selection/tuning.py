@@ -16,6 +16,7 @@ from mercer._typing import PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
 from mercer.selection.descent import drawn, optimum
+from mercer.selection.limits import ActiveBound
 from mercer.selection.local_tuning import is_local, tune_in_parts
 from mercer.selection.logistic_objective import LogisticObjective
 from mercer.selection.objective import Objective, Search, Trial, criterion_of, listed
@@ -64,6 +65,9 @@ class Tuning:
 
     notes_: list[str] = field(default_factory=list)
     """What deserves a second look: an active bound, or that some rows were not used."""
+
+    bounds_: list[ActiveBound] = field(default_factory=list)
+    """Bounds that hold a parameter, each with its features."""
 
     def report(self) -> str:
         """Return a table of all trials and the chosen hyperparameters.
@@ -398,7 +402,8 @@ def _tune(
         [trial for stage in stages for trial in stage.trials],
         status,
         seconds,
-        _notes(best.notes, whole.n, some.n),
+        _notes(best.bounds, whole.n, some.n),
+        best.bounds,
     )
 
 
@@ -411,7 +416,6 @@ def _features(X: PointsLike) -> int:
     return int(X.shape[1]) if getattr(X, "ndim", 1) == 2 else 1
 
 
-def _notes(active: list[str], n: int, used: int) -> list[str]:
-    if used < n:
-        return [f"Chosen from {used} of {n} rows; raise max_rows to use more.", *active]
-    return active
+def _notes(active: list[ActiveBound], n: int, used: int) -> list[str]:
+    part = [f"Chosen from {used} of {n} rows; raise max_rows to use more."] if used < n else []
+    return [*part, *map(str, active)]

@@ -204,6 +204,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             fitted=min(n, self.max_rows),
             judged=min(n, self.max_rows, JUDGED, int(np.cbrt(FACTORIZED / self._outputs))),
             seed=self.random_state,
+            names=encoder.names_,
         )
         plan = self._asked(plan, usual, columns)
         cost, columns = self._afforded(columns, plan)

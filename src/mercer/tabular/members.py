@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,6 +19,8 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.matern import Matern
 from mercer.local import Local
 from mercer.machines.base import KernelMachine
+from mercer.selection.limits import which
+from mercer.selection.space import WIDTH, features_of
 from mercer.selection.tuning import Tuning, tune
 from mercer.tabular.candidates import Candidate, Features
 from mercer.tabular.metric import gradients, normalized, outer_product, root
@@ -67,6 +70,9 @@ class TableSample:
     """The first rows, which are left out."""
 
     seed: int
+
+    names: Sequence[str]
+    """Of the columns."""
 
     @cached_property
     def scaled(self) -> Features:
@@ -207,7 +213,7 @@ def judge(name: str, candidate: Candidate, columns: TableSample, task: Task) -> 
         Name of the member.
     candidate : Candidate
         Kernel and form of the features.
-    columns : Columns
+    columns : TableSample
         The sample.
     task : Task
         Its targets.
@@ -228,7 +234,7 @@ def judge(name: str, candidate: Candidate, columns: TableSample, task: Task) -> 
         left,
         _importance(machine.kernel_, Z, features, columns.X.shape[1]),
         time.perf_counter() - began,
-        found.notes_,
+        _notes(found, features, columns.names),
         task=type(task),
     )
 
@@ -379,6 +385,26 @@ def _tuned(
         random_state=columns.seed,
         **settings,
     )
+
+
+def _notes(found: Tuning, features: Features, names: Sequence[str]) -> list[str]:
+    """Return what deserves a second look, by names of columns.
+
+    A length scale at its largest value does not: its column is a line or without relevance.
+    """
+    notes = []
+    for bound in found.bounds_:
+        if not bound.parameter.endswith(WIDTH):
+            notes.append(str(bound))
+        elif bound.side == "smallest":
+            kernel = found.best_estimator_.kernel
+            held = bound.features or features_of(kernel, bound.parameter, len(features.columns))
+            some = which("column", [names[features.columns[j]] for j in held])
+            notes.append(
+                f"the length scale{some} is as small as it may be: different values say nothing "
+                "about each other."
+            )
+    return notes
 
 
 def _importance(kernel: Kernel, Z: Array, features: Features, p: int) -> Array:
