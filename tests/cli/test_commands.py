@@ -147,7 +147,7 @@ def test_house_votes_from_arrow_compared_and_evaluated(here):
     found = json.loads(shell(f"{line} --json"))
     assert found["best"] in ("SVC", "LSSVC")
     assert found["scores"][found["best"]]["mean"] > 0.9 > found["scores"]["constant"]["mean"]
-    shell(f"mercer fit votes.arrow --target {target} --machine SVC --tune 3s")
+    shell(f"mercer fit votes.arrow --target {target} --machine SVC --budget 3s")
     assert "accuracy" in shell("mercer evaluate votes.skops votes-new.arrow")
     # The same rows again are recognized.
     assert "fitted to these rows" in shell("mercer evaluate votes.skops votes.arrow")

@@ -177,7 +177,11 @@ question = _options(
         help="Number that stands for missing cells of a column: pressure=0.",
     ),
     click.option(
-        "--tune", "seconds", type=DURATION, help="Time to look for hyperparameters: 60s, 5m, 1h."
+        "--tune",
+        "--budget",
+        "seconds",
+        type=DURATION,
+        help="Time to look for hyperparameters, or for all machines that are stacked: 60s, 5m, 1h.",
     ),
 )
 
