@@ -130,6 +130,24 @@ def test_words_and_missing_cells():
     assert np.all(np.isfinite(machine.predict(new)))
 
 
+def test_effects_are_of_columns_that_are_there(fitted):
+    X, y, machine = fitted
+    with pytest.raises(ValueError, match="there is no column 9; the table has"):
+        machine.effect(X, 9)
+    polars = pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    table = pd.DataFrame({"weight": X[:, 0], "length": X[:, 1]})
+    other = polars.DataFrame({name: table[name].to_numpy() for name in table})
+    named = AutoRegressor(members=["gaussian"]).fit(table, y)
+    with pytest.raises(ValueError, match=r"is called 'wieght'\. Did you mean 'weight'"):
+        named.effect(table, "wieght")
+    effects = named.effect(table, "weight"), named.effect(other, 0)
+    assert effects[0].column == effects[1].column == "weight"
+    np.testing.assert_array_equal(effects[0].mean, effects[1].mean)
+    drawn = named.plot(other, y)
+    assert {effect.name for effect in drawn.effects} == {"weight", "length"}
+
+
 def test_classes_are_words_and_probabilities_calibrated():
     table, y = frame(250)
     labels = np.where(y > np.quantile(y, 0.7), "high", np.where(y > 0.5, "middle", "low"))
@@ -171,7 +189,7 @@ def test_notes_have_names_of_columns_and_not_of_parameters():
     table["city"], effects = rng.choice(list("abcd"), 100), rng.normal(size=30)
     noise = 0.05 * rng.normal(size=100)
     y = effects[table["key"].astype(int)] + noise + (table["city"] == "a")
-    model = AutoRegressor(members=["gaussian", "laplacian"]).fit(table, y)
+    model = AutoRegressor(members=["gaussian"]).fit(table, y)
     assert model.notes_ == [
         "gaussian: the length scale of column city is as small as it may be: different values say "
         "nothing about each other."

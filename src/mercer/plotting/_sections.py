@@ -66,6 +66,8 @@ class Section:
     """
 
     def __init__(self, X: PointsLike) -> None:
+        # Frames of other libraries as those of pandas, with their names and words.
+        X = X.to_pandas() if hasattr(X, "to_pandas") else X
         self.frame = is_frame(X)
         self.X: PointsLike = X if self.frame else np.asarray(X)
         self.names = names_of(self.X)

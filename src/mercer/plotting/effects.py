@@ -86,7 +86,7 @@ def effects_of(
     if n > MAX_ROWS:
         rows = np.sort(np.random.default_rng(random_state).choice(n, MAX_ROWS, replace=False))
     predict = _prediction(chosen_of(machine), label)
-    chosen = positions(X, range(len(section.names)) if features is None else features)
+    chosen = positions(section.X, range(len(section.names)) if features is None else features)
     found = [_effect(predict, section, rows, j) for j in chosen]
     if features is None:
         found = sorted(found, key=lambda effect: -effect.size)[:most]

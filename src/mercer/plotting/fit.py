@@ -173,7 +173,7 @@ class FitDisplay(Display):
                 f"the table has {p} features: name one or two of them, features=[...]; "
                 "EffectDisplay draws the effect of each."
             )
-        drawn = positions(X, range(p) if features is None else features)
+        drawn = positions(section.X, range(p) if features is None else features)
         if len(drawn) not in (1, 2) or len(set(drawn)) < len(drawn):
             raise ValueError("a fit is drawn along one or two different features.")
         names = [section.names[j] for j in drawn]

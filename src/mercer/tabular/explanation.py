@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer._typing import AnyArray, Array, PointsLike
+from mercer._words import did_you_mean
 
 __all__ = ["Effect", "Explanation", "effect_of"]
 
@@ -85,8 +86,9 @@ def effect_of(predict: Any, X: PointsLike, column: Any, points: int) -> Effect:
     points : int
         Number of values, if the column has more.
     """
+    X = X.to_pandas() if hasattr(X, "to_pandas") else X
     frame = hasattr(X, "iloc")
-    name = column if isinstance(column, str) or not frame else X.columns[column]
+    name = _named(X, column)
     given: Any = X[name] if frame else np.asarray(X)[:, column]
     numbers = np.asarray(given).dtype.kind in "fiu"
     seen = np.asarray(given.dropna() if hasattr(given, "dropna") else given)
@@ -107,3 +109,15 @@ def effect_of(predict: Any, X: PointsLike, column: Any, points: int) -> Effect:
             moved[:, column] = value
         means.append(np.mean(predict(moved), axis=0))
     return Effect(str(name), values, np.asarray(means))
+
+
+def _named(X: Any, column: Any) -> Any:
+    """Return the name of a column of a table, or its position in an array."""
+    names = X.columns if hasattr(X, "columns") else range(np.shape(X)[1])
+    if column in names:
+        return column
+    if isinstance(column, str):
+        raise ValueError(f"no column is called {column!r}.{did_you_mean(column, map(str, names))}")
+    if not -len(names) <= column < len(names):
+        raise ValueError(f"there is no column {column}; the table has {len(names)}.")
+    return names[column]
