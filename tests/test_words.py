@@ -262,8 +262,17 @@ def test_names_of_other_libraries_lead_to_ours():
         _ = mercer.LinearSVC
     with pytest.raises(AttributeError, match=r"Did you mean 'QuantileSVR'\?"):
         _ = mercer.QuantilSVR
+    with pytest.raises(AttributeError, match=r"It is in mercer\.io: from mercer\.io import load\."):
+        _ = mercer.load
+    with pytest.raises(AttributeError, match=r"from mercer\.kernels import Matern\."):
+        _ = mercer.Matern
     with pytest.raises(AttributeError, match=r"'blue'\.$"):
         _ = mercer.blue
+
+
+def test_intervals_around_a_classifier_are_refused():
+    with pytest.raises(ValueError, match="and SVC predicts classes; for these take probabilities"):
+        mercer.ConformalRegressor(SVC()).fit(X, Y > 0)
 
 
 def test_a_solution_is_printed_as_sentences():

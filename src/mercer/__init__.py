@@ -98,11 +98,24 @@ def __getattr__(name: str) -> Any:
     if name in _rooms():
         return import_module(f"mercer.{name}")
     instead = _instead(name)
-    for room in ("estimators", "selection"):
-        if not name.startswith("_") and name in import_module(f"mercer.{room}").__all__:
-            instead = f" It is in a room: from mercer.{room} import {name}."
+    for room in () if name.startswith("_") else _SEARCHED:
+        if name in import_module(f"mercer.{room}").__all__:
+            instead = f" It is in mercer.{room}: from mercer.{room} import {name}."
+            break
     raise AttributeError(f"module 'mercer' has no attribute {name!r}.{instead}")
 
+
+# Where a name is looked for that is not in the list above.
+_SEARCHED = (
+    "estimators",
+    "selection",
+    "kernels",
+    "losses",
+    "io",
+    "preprocessing",
+    "manifold",
+    "regularizers",
+)
 
 # Names that people know from elsewhere, and what to use here.
 _KNOWN_ELSEWHERE = {
@@ -121,7 +134,12 @@ _KNOWN_ELSEWHERE = {
     "KernelDensity": "mercer.density.KernelCDF, or scikit-learn's KernelDensity",
     "HuberRegressor": "mercer.estimators.HuberSVR",
     "LogisticRegression": "KernelLogisticRegression",
-    "KernelPCA": "mercer.manifold.KernelPCA",
+    "RBF": "mercer.kernels.Gaussian, or kernel='rbf'",
+    "StandardScaler": "standardize=True, or scikit-learn's StandardScaler",
+    "CoxPHSurvivalAnalysis": "CensoredRegressor, which predicts times",
+    "SVDD": "OneClassSVM, the same with a Gaussian kernel",
+    "LSSVM": "LSSVC or LSSVR",
+    "GaussianProcessClassifier": "KernelLogisticRegression, the mode of its posterior",
     "GridSearchCV": "tune, or scikit-learn's GridSearchCV",
     "MapieRegressor": "ConformalRegressor",
     "LocalOutlierFactor": "OneClassSVM",

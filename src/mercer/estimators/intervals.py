@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -216,6 +216,12 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         -------
         self
         """
+        if self.estimator is not None and is_classifier(self.estimator):
+            raise ValueError(
+                f"intervals are around numbers, and {type(self.estimator).__name__} predicts "
+                "classes; for these take probabilities, as of KernelLogisticRegression or "
+                "AutoClassifier."
+            )
         given = X
         X, y = validate_data(
             self, X, y, dtype=None, ensure_all_finite=self.estimator is None, y_numeric=True
