@@ -85,7 +85,7 @@ def installed(python: Path) -> dict[str, str]:
 
 def outcome(python: Path, *arguments: str) -> str:
     """Run tests with the installed wheel, say how they go in a log, and return the last line."""
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *arguments]
     place = python.parents[1]
     log = place.with_name(f"{place.name}.log")
     print(f"{place.name}: {log.relative_to(ROOT)}", flush=True)
