@@ -19,10 +19,21 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
-from browser import CHROMIUM, choose, chromium, drawn, fit, go, load, studio, text_of, visitor
-from journeys import JOURNEYS, journey, tables, views_of
 
 from benchmarks.common.environment import environment
+from benchmarks.studio.browser import (
+    CHROMIUM,
+    choose,
+    chromium,
+    drawn,
+    fit,
+    go,
+    load,
+    studio,
+    text_of,
+    visitor,
+)
+from benchmarks.studio.journeys import JOURNEYS, journey, tables, views_of
 from mercer.studio import app
 
 LIMITS = {

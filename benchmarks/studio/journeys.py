@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from browser import choose, download, fit, go, load, look
 
+from benchmarks.studio.browser import choose, download, fit, go, load, look
 from mercer.datasets import load_concrete
 from mercer.studio.drawing import VIEWS, available
 

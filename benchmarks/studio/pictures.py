@@ -7,8 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from browser import choose, chromium, drawn, fit, go, load, look, studio, visitor
-from journeys import JOURNEYS, tables, views_of
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.studio.browser import choose, chromium, drawn, fit, go, load, look, studio, visitor
+from benchmarks.studio.journeys import JOURNEYS, tables, views_of
 
 
 def pictures(folder, output):

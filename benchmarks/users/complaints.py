@@ -11,7 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from first_hour import ROOT, environment, fresh, timed
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.users.first_hour import ROOT, environment, fresh, timed
 
 START = """
 import contextlib, io, json, os, re, sys, warnings
