@@ -305,11 +305,11 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         if not isinstance(kernel, Gaussian):
             raise ValueError("Densities of several features need a Gaussian kernel.")
         Z, scale = np.asarray(self.support_vectors_), np.asarray(kernel.length_scale, float)
-        gaps = (X[:, None, :] - Z[None, :, :]) / scale**2
-        values = kernel(X, Z)
+        values = np.asarray(kernel(X, Z))
         # Far from a point the Gaussian is zero before the product of distances overflows.
-        slopes = np.where(values > 0, np.prod(-gaps, axis=2), 0.0) * values
-        return np.asarray(slopes @ np.asarray(self.dual_coef_)[0])
+        near = (values > 0)[:, :, None]
+        gaps = np.where(near, (X[:, None, :] - Z[None, :, :]) / scale**2, 0.0)
+        return np.asarray((np.prod(-gaps, axis=2) * values) @ np.asarray(self.dual_coef_)[0])
 
     def score_samples(self, X: PointsLike) -> Array:
         """Evaluate the logarithm of the density, (n_samples,)."""
