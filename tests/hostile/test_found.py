@@ -215,6 +215,16 @@ def test_the_objective_is_that_of_the_predictions_whatever_the_weights(estimator
         assert solution.objective < 400.0 or estimator is QuantileSVR
 
 
+@pytest.mark.filterwarnings("ignore::mercer.solvers.ConvergenceWarning")
+@pytest.mark.parametrize("far", [0.0, 1e8, 1e12, 1e15])
+def test_the_objective_is_that_of_the_predictions_however_far_the_targets(far):
+    """At 1e15, where numbers are 0.125 apart, an objective was less than predictions cost."""
+    y = (WAVE > 0) + far
+    machine = SVR(C=1.0).fit(ONE, y)
+    assert machine.solution_.objective >= (1.0 - 1e-6) * cost(machine, y, np.ones(40))[0]
+    assert machine.solution_.converged is (far < 1e15)
+
+
 def test_what_double_precision_cannot_tell_is_said_with_its_size():
     with pytest.warns(ConvergenceWarning, match=r"decision values are known to .* up to 1\.0e\+15"):
         machine = SVR(C=1e15).fit(ONE, WAVE)

@@ -69,14 +69,14 @@ def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certific
     error = np.full(risk.n, SUMMATION_ROUNDING * risk.size(a, b, found.f))
     worst = risk.certificate(a, b, Ka, error)
     gap = max(worst.gap, worst.primal - worst.dual)
-    if gap <= negligible_gap(risk, found.f) or not np.isfinite(gap):
+    if not np.isfinite(gap):
         return found
     return replace(found, primal=worst.primal, dual=worst.dual, gap=gap)
 
 
 def _is_fragile(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> bool:
     """Answer whether rounding of decision values can change the objective by a useless gap."""
-    limit = max(MAX_RELATIVE_GAP * abs(found.primal), negligible_gap(risk, found.f))
+    limit = MAX_RELATIVE_GAP * abs(found.primal)
     return rounding_effect(risk, a, found.f, SUMMATION_ROUNDING * risk.size(a, b, found.f)) > limit
 
 
