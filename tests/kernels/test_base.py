@@ -134,7 +134,7 @@ def test_float32_points_give_float32_values(kernel):
     exact = kernel(X.astype(np.float64), Z.astype(np.float64))
     # The promised error of a squared distance, and the roundings as in float64.
     single = np.finfo(np.float32).eps / EPS * rounding(kernel, X, Z)
-    np.testing.assert_allclose(K, exact, rtol=0, atol=single + distances.FLOAT32_ERROR)
+    np.testing.assert_allclose(K, exact, rtol=0, atol=single + 2e-5)
     mixed = kernel(X, Z.astype(np.float64))
     assert mixed.dtype == kernel(X.astype(np.float64), Z).dtype == np.float64
     np.testing.assert_allclose(mixed, exact, rtol=0, atol=rounding(kernel, X, Z))

@@ -21,12 +21,10 @@ from mercer.kernels.points import (
     row_slices,
     squared_norms,
 )
+from mercer.kernels.roundoff import Precision, precision_of
 
-FLOAT32_ERROR, FLOAT64_ERROR = 2e-5, 1e-12
-"""Rounding errors of squared distances, in units of the length scale, that are worth more work."""
-
-DIGITS = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
-"""Relative errors of squared distances beyond which they are computed again."""
+MAX_SINGLE_ERROR = 4.0
+"""Error of squared distances, over that allowed in float32, from which products are of float64."""
 
 
 class Points:
@@ -44,6 +42,23 @@ class Points:
     def norms(self) -> Array:
         """Squared Euclidean norms."""
         return squared_norms(self.matrix)
+
+    @cached_property
+    def precision(self) -> Precision:
+        """How exact squared distances are that follow from products, of sparse points each."""
+        sparse_points = is_sparse(self.matrix)
+        terms = np.diff(self.matrix.indptr) if sparse_points else self.matrix.shape[1]
+        return precision_of(self.dtype, terms)
+
+    def error(self) -> float:
+        """Bound what a point adds to the error of a squared distance, over that allowed."""
+        rounding, error, _ = self.precision
+        return float(np.max(2.0 * rounding / error * self.norms, initial=0.0))
+
+    def near(self) -> Array:
+        """Return the part of each point in the squared distance below which digits are lost."""
+        rounding, _, digits = self.precision
+        return np.asarray(2.0 * rounding / digits * self.norms)
 
     @cached_property
     def double(self) -> Points:
@@ -67,10 +82,11 @@ def squared_distances(
     .. math:: |x - z|^2 = |x|^2 + |z|^2 - 2 x'z
 
     The points are in units of the length scale, so the absolute error of this formula,
-    about :math:`\epsilon (|x|^2 + |z|^2)`, is the relative error of a kernel value. Where that
-    is too much, float32 is multiplied in float64, and pairs that lie so near to each
-    other that the subtraction cancels are computed again from :math:`x - z`. In float64 that is
-    decided pair by pair, so that a distance does not depend on what other points there are.
+    :math:`2 \rho (|x|^2 + |z|^2)` with the rounding :math:`\rho` of :func:`.roundoff.precision_of`,
+    is the relative error of a kernel value. Where that is too much, float32 is multiplied in
+    float64, and pairs so near to each other that the subtraction cancels are computed again
+    from :math:`x - z`. In float64 that is decided pair by pair, so that a distance does not depend
+    on what other points there are. Where squared norms are infinite, all are differences.
 
     Parameters
     ----------
@@ -87,28 +103,27 @@ def squared_distances(
     (n, m) array of the dtype of the points
     """
     xx, zz = X.norms, Z.norms
-    error = 4.0 * float(np.finfo(X.dtype).eps) * float(xx.max(initial=0.0) + zz.max(initial=0.0))
-    if X.dtype == np.float32 and error > FLOAT32_ERROR:
+    error = X.error() + Z.error()
+    if X.dtype == np.float32 and error > MAX_SINGLE_ERROR:
         out = np.empty((len(xx), len(zz)), dtype=np.float32)
         for rows in row_slices(len(xx), 8 * len(zz), BLOCK_BYTES):
             part = X.part(rows).double
             out[rows] = squared_distances(part, Z.double, exact_near=exact_near, finish=finish)
         return out
     out = dot(X.matrix, Z.matrix)
-    again = exact_near or (X.dtype == np.float64 and error > FLOAT64_ERROR)
-    # The error of a pair, relative to what it may be of the distance: near pairs are below. Where
-    # only absolute errors count, pairs of two points whose sum makes none are not near.
-    digits = DIGITS[X.dtype]
-    share = 4.0 * float(np.finfo(X.dtype).eps) / digits
-    least = 0.0 if exact_near else FLOAT64_ERROR / digits
+    again = exact_near or (X.dtype == np.float64 and not error <= 1.0)
+    of_x, of_z = (X.near(), Z.near()) if again else (xx, zz)
+    # Where only absolute errors count, pairs of two points whose sum makes none are not near.
+    least = 0.0 if exact_near else 1.0
     for rows in chunks(out):
         block = out[rows]
         block *= -2.0
-        block += xx[rows, None]
-        block += zz
+        with np.errstate(invalid="ignore"):
+            block += xx[rows, None]
+            block += zz
         np.maximum(block, 0.0, out=block)
         if again:
-            _recompute(block, X.matrix[rows], Z.matrix, share * xx[rows], share * zz, least)
+            _recompute(block, X.matrix[rows], Z.matrix, of_x[rows], of_z, least)
         if finish is not None:
             finish(block)
     return out
@@ -116,11 +131,12 @@ def squared_distances(
 
 def _recompute(block: Array, X: Data, Z: Data, of_x: Array, of_z: Array, least: float) -> None:
     """Compute squared distances up to ``of_x + of_z`` again, where that is above `least`."""
-    # A first look with the largest bound of all is cheap, and mostly the last.
-    if not (block <= of_x.max(initial=0.0) + of_z.max(initial=0.0)).any():
+    # A first look with the largest bound of all is cheap, and mostly the last. A distance that is
+    # NaN, the difference of two infinite norms, is not above it.
+    if (block > of_x.max(initial=0.0) + of_z.max(initial=0.0)).all():
         return
     near = of_x[:, None] + of_z
-    mask = (block <= near) & (near >= least)
+    mask = ~(block > near) & ~(near < least)
     if not is_sparse(X) and not is_sparse(Z) and 10 * np.count_nonzero(mask) > mask.size:
         np.copyto(block, cdist(X, Z, "sqeuclidean"), where=mask, casting="same_kind")
         return

@@ -4,30 +4,28 @@ A tile of the products :math:`d = \langle x, z\rangle` is still in the processor
 :math:`t = d - h_x - h_z = -\tfrac12 |x - z|^2` and the kernel value follow from it, with
 :math:`h = \tfrac12 |\cdot|^2` in units of the length scale and around the mean of the points.
 
-Rounding: with :math:`u = 2^{-24}` in float32 the error of t is at most
-:math:`c u (\sqrt{h_x} + \sqrt{h_z})^2`. In the worst case c is the number p of features; roundings
-have no common sign, though, and :math:`c = 1 + \tfrac12 \sqrt p` is what is met. As
-:math:`-t \ge (\sqrt{h_x} - \sqrt{h_z})^2`, a pair with :math:`-t = s` has an error of at most
-:math:`c u (2 \sqrt{h_x} + \sqrt s)^2`, whatever :math:`h_z` is, and of the Gaussian
-:math:`e^{-s}` times that. Hence a point near the origin, with :math:`4 c u h` below `ERROR`,
-is safe against all others, and one that is not, only against those farther away than some s that
-grows like the logarithm of h. The few pairs left are computed again from the difference
-:math:`x - z`, where nothing cancels.
+Rounding: the error of t is at most :math:`c u (\sqrt{h_x} + \sqrt{h_z})^2` with the c u of
+:func:`.roundoff.precision_of`. As :math:`-t \ge (\sqrt{h_x} - \sqrt{h_z})^2`, a pair with
+:math:`-t = s` has an error of at most :math:`c u (2 \sqrt{h_x} + \sqrt s)^2`, whatever :math:`h_z`
+is, and of the Gaussian :math:`e^{-s}` times that. Hence a point near the origin, with
+:math:`4 c u h` below the error allowed, is safe against all others, and one that is not, only
+against those farther away than some s that grows like the logarithm of h. The few pairs left are
+computed again from the difference :math:`x - z`, where nothing cancels.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.spatial.distance import cdist
 
 from mercer._lazily import lazily
+from mercer._typing import DType
 from mercer.kernels.points import Array, Data, chunks, pieces
-from mercer.kernels.roundoff import Roundoff
+from mercer.kernels.roundoff import Roundoff, precision_of
 from mercer.kernels.tile_sizes import LOWEST, LOWEST_DOUBLE
 from mercer.kernels.tiles import TILE, TileRows, Tiles, check_width, copy_to, scratch
 
@@ -46,39 +44,12 @@ matern_square, weigh_matern = lazily(
     "mercer.kernels._radial_numba", "matern_square", "weigh_matern"
 )
 
-ERROR = 5e-6
-"""Error of a Gaussian kernel value beyond which its pair is computed again."""
-
-
-DIGITS = 1e-5
-"""Relative error of t allowed to kernels with other profiles."""
-
-
 UNIT_ROUNDOFF = 2.0**-24
 
-
-class Precision(NamedTuple):
-    """Error bounds of kernel values in a floating-point precision."""
-
-    roundoff: float
-    error: float
-    """Error of a Gaussian kernel value beyond which its pair is computed again."""
-
-    digits: float
-    """Relative error of t allowed to kernels with other profiles."""
-
-    lowest: float
-    """Exponent of two below which a power is zero."""
-
-    raise_two: Callable[..., None]
-    """What makes powers of the exponents, in place."""
-
-
-# In float64 there are digits to spare: far fewer points count as far. What is kept of them is what
-# predictions of a point promise to agree in, whatever the batch.
-PRECISION = {
-    np.dtype(np.float32): Precision(UNIT_ROUNDOFF, ERROR, DIGITS, float(LOWEST), raise_two),
-    np.dtype(np.float64): Precision(2.0**-53, 1e-12, 1e-12, LOWEST_DOUBLE, raise_two_double),
+# The exponent of two below which a power is zero, and what makes powers of exponents in place.
+POWERS: dict[DType, tuple[float, Callable[..., None]]] = {
+    np.dtype(np.float32): (float(LOWEST), raise_two),
+    np.dtype(np.float64): (LOWEST_DOUBLE, raise_two_double),
 }
 
 
@@ -91,11 +62,6 @@ QUICK = 4096
 
 
 NOWHERE = np.empty(0, dtype=np.intp)
-
-
-def rounding(p: int, roundoff: float = UNIT_ROUNDOFF) -> float:
-    """Return c u, the error of t in units of ``(sqrt(hx) + sqrt(hz))^2``."""
-    return roundoff * (1.0 + 0.5 * math.sqrt(p))
 
 
 def are_near(half: Array, p: int, twice: int) -> bool:
@@ -113,9 +79,8 @@ def are_near(half: Array, p: int, twice: int) -> bool:
     if half.dtype != np.float64 or not len(half):
         return False
     slope = 1.0 if twice == 0 else twice / (twice - 2.0)
-    precision = PRECISION[half.dtype]
-    most = precision.error / (4.0 * slope * rounding(p, precision.roundoff))
-    return bool(np.maximum.reduce(half) <= most)
+    precision = precision_of(half.dtype, p)
+    return bool(np.maximum.reduce(half) <= precision.error / (4.0 * slope * precision.rounding))
 
 
 def quick_square(Z: Data, factor: Array | float, twice: int = 0) -> Array | None:
@@ -193,7 +158,8 @@ class RadialTiles(Tiles):
         self.Z = Z
         self.profile = profile
         self.twice = twice if Z.dtype == np.float64 else None
-        self.precision = PRECISION[Z.dtype]
+        self.precision = precision_of(Z.dtype, p)
+        self.lowest_power, self.raise_two = POWERS[Z.dtype]
         # Powers of two are cheaper than those of e: the Gaussian's t is in units of log 2.
         self.unit = LOG2_E if profile is None else 1.0
         # Not rounded before it multiplies: that would be another kernel, and its error would add up
@@ -202,30 +168,30 @@ class RadialTiles(Tiles):
         # A writable array: loops are compiled once more for one that is read-only.
         self.exact = np.full(p, scaled)
         self.factor = self.exact.astype(Z.dtype)
-        self.rounding = rounding(p, self.precision.roundoff)
-        self.limit = self.unit * self.precision.error / (4.0 * self.rounding * slope)
+        self.allowed = self.unit * self.precision.error / (4.0 * slope)
         # Transposed, because that is what a product with few rows reads fastest.
         self.columns = np.empty((p, m), dtype=Z.dtype)
         self.half = np.empty(m, dtype=Z.dtype)
         with np.errstate(invalid="ignore"):
             self._prepare(Z.mean(axis=0, dtype=np.float64))
-        far = np.count_nonzero(self.half > self.limit)
-        if 8 * far > m:
+        if 8 * np.count_nonzero(self.far) > m:
             # A few points far out may have moved the mean away from all others, but no median.
             mean = self.origin
             self._prepare(np.median(Z[:: -(-m // 256)], axis=0))
-            if np.count_nonzero(self.half > self.limit) > far:
+            if 8 * np.count_nonzero(self.far) > m:
                 self._prepare(mean)
-        self.near = bool((self.half <= self.limit).all())
+        self.near = not self.far.any()
         self.finite = bool(np.isfinite(self.half).all())
         self.Z = Z if self.near else np.ascontiguousarray(Z)
 
     def _prepare(self, origin: Array) -> None:
         self.origin = origin.astype(self.dtype)
         p, m = self.columns.shape
+        self.far = np.empty(m, dtype=bool)
         for part in pieces(0, m, max(1, TILE // max(1, p))):
             units, self.half[part] = self._in_units(self.Z[part])
             self.columns[:, part] = units.T
+            self.far[part] = self._far(self.half[part], self._rounding(units, self.half[part]))
 
     def _in_units(self, X: Array, origin: Array | None = None) -> tuple[Array, Array]:
         """Return the points in units around the origin, and half their squared norms."""
@@ -235,23 +201,43 @@ class RadialTiles(Tiles):
         in_units(np.ascontiguousarray(X), origin, self.exact, units, half)
         return units, half
 
-    def _lowest(self, half: Array) -> Array:
+    def _far(self, half: Array, rounding: Array) -> Array:
+        """Return whether a point may lose more digits than allowed beside one of its own size."""
+        return np.asarray(~(half * rounding <= self.allowed))
+
+    def _rounding(self, units: Array, half: Array) -> Array:
+        """Return c u of each point.
+
+        In float32 a column far larger than others takes their squares away: a sum of products adds
+        nothing that is below a unit in its last place. All such squares count as lost.
+        """
+        rounding = np.full(len(half), self.precision.rounding)
+        u, p = UNIT_ROUNDOFF, units.shape[1]
+        if self.dtype == np.float32 and u * (p + 8.0) > self.precision.rounding:
+            rows = np.flatnonzero(self._far(half, np.full(len(half), u * (p + 8.0))))
+            with np.errstate(over="ignore", invalid="ignore"):
+                squares, norms = np.square(units[rows]), 2.0 * half[rows]
+                np.copyto(squares, 0.0, where=squares >= 2.0 * u * norms[:, None])
+                lost = squares.sum(axis=1, dtype=np.float64) / norms
+            rounding[rows] += np.fmin(lost, u * p)
+        return rounding
+
+    def _lowest(self, half: Array, rounding: Array) -> Array:
         """Return the t above which pairs of a point far out are computed again."""
         h = half.astype(np.float64) / self.unit
+        _, error, digits = self.precision
         if self.profile is None:
             # e^-s c u (2 sqrt(h) + sqrt(s))^2 = error by iteration, which contracts.
             s = np.log1p(h)
             for _ in range(4):
-                s = np.log(
-                    self.rounding / self.precision.error * (2.0 * np.sqrt(h) + np.sqrt(s)) ** 2
-                )
+                s = np.log(rounding / error * (2.0 * np.sqrt(h) + np.sqrt(s)) ** 2)
                 s = np.maximum(s, 0.0)
         else:
             # s is off by digits of itself: s digits = c u (2 sqrt(h) + sqrt(s))^2.
-            q = min(np.sqrt(self.rounding / self.precision.digits), 0.9)
+            q = np.minimum(np.sqrt(rounding / digits), 0.9)
             s = (2.0 * q / (1.0 - q)) ** 2 * h
         # The s that is compared is off by its own error.
-        s += self.rounding * (2.0 * np.sqrt(h) + np.sqrt(s)) ** 2
+        s += rounding * (2.0 * np.sqrt(h) + np.sqrt(s)) ** 2
         return np.asarray((-self.unit * s).astype(self.dtype))
 
     def roundoff(self) -> Roundoff | None:
@@ -273,7 +259,7 @@ class RadialTiles(Tiles):
         :math:`S \le \max(h_x, \bar h) (1 + \sqrt{h_z / \bar h})^2`. Pairs in which E is not small
         although :math:`h_x` is are so far apart that both values are zero.
         """
-        p, u = self.Z.shape[1], self.precision.roundoff
+        p, u = self.Z.shape[1], UNIT_ROUNDOFF
         c = 0.5 * p + 11.0 if self.near else p + 16.0
         if self.profile is not None or self.dtype != np.float32 or c * u > 2e-4:
             return None
@@ -299,8 +285,10 @@ class RadialTiles(Tiles):
         units, half = self._in_units(X)
         if self.near:
             return TileRows(X, units, half, NOWHERE, half[:0])
-        far = np.flatnonzero(half > self.limit)
-        return TileRows(np.ascontiguousarray(X), units, half, far, self._lowest(half[far]))
+        rounding = self._rounding(units, half)
+        far = np.flatnonzero(self._far(half, rounding))
+        lowest = self._lowest(half[far], rounding[far])
+        return TileRows(np.ascontiguousarray(X), units, half, far, lowest)
 
     def _weigh(self, rows: TileRows, columns: slice, a: Array, f: Array) -> None:
         hx, gaussian = rows.half, self.profile is None and self.dtype == np.float64
@@ -332,7 +320,7 @@ class RadialTiles(Tiles):
             hx, hz, far = np.zeros_like(hx), np.zeros_like(hz), far[:0]
         again = rows.points, self.Z[columns], self.factor, far
         first = self.profile is not None or self.dtype == np.float64
-        if far.size and (first or rows.lowest.min() <= self.precision.lowest):
+        if far.size and (first or rows.lowest.min() <= self.lowest_power):
             exponents(D, hx, hz)
             repair(D.reshape(-1), m, m, *again, rows.lowest, False)
             hx, hz, far = np.zeros_like(hx), np.zeros_like(hz), far[:0]
@@ -341,7 +329,7 @@ class RadialTiles(Tiles):
             if self.dtype == np.float32 and not in_place:
                 powers_of_two(D, hx, hz, flat, step)
             else:
-                self.precision.raise_two(D, hx, hz)
+                self.raise_two(D, hx, hz)
                 copy_to(D, target)
             if far.size:
                 repair(flat, step, m, *again, np.exp2(rows.lowest), True)

@@ -2,11 +2,69 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer._typing import AnyArray, DType
 from mercer.kernels.points import Array
+
+
+class Precision(NamedTuple):
+    """Errors of squared distances that are expanded into products, and those allowed.
+
+    Parameters
+    ----------
+    rounding : float or array
+        The error of half a squared distance s, in units of ``(sqrt(hx) + sqrt(hz))^2`` with half
+        squared norms ``hx`` and ``hz``.
+    error : float or array
+        Error of a Gaussian kernel value beyond which its pair is computed again.
+    digits : float or array
+        Relative error of s allowed to kernels with other profiles.
+    """
+
+    rounding: Any
+    error: Any
+    digits: Any
+
+
+# Errors that are worth more work: of a Gaussian kernel value, and of a squared distance relative
+# to itself.
+ALLOWED = {np.dtype(np.float32): (5e-6, 1e-5), np.dtype(np.float64): (1e-12, 1e-12)}
+
+
+def precision_of(dtype: DType, terms: int | AnyArray) -> Precision:
+    r"""Return how exact squared distances are that follow from a product of so many terms.
+
+    In float64 every rounding is taken at its worst: `terms` roundings of the product and of each
+    squared norm, and 8 of differences and of units. One column far larger than all others is
+    enough to have them all in one direction. The errors allowed grow in proportion from 1,100
+    terms on, as those of a sum of squared differences do.
+
+    In float32 so much cannot be asked: :math:`1 + \tfrac12 \sqrt{terms}` roundings are what is met
+    where columns are of one size. Solvers that read such values add :class:`Roundoff` to their
+    bounds.
+
+    Parameters
+    ----------
+    dtype : float32 or float64
+    terms : int or array
+        Features, or the nonzero entries of each sparse row.
+
+    Examples
+    --------
+    >>> float(precision_of(np.dtype(np.float64), 10).rounding) / 2.0**-53
+    18.0
+    """
+    error, digits = ALLOWED[dtype]
+    unit = 0.5 * float(np.finfo(dtype).eps)
+    if dtype == np.float32:
+        return Precision(unit * (1.0 + 0.5 * np.sqrt(terms)), error, digits)
+    rounding = unit * (terms + 8.0)
+    return Precision(
+        rounding, np.maximum(error, 8.0 * rounding), np.maximum(digits, 8.0 * rounding)
+    )
 
 
 class Roundoff(NamedTuple):

@@ -19,7 +19,7 @@ from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum, fact
 from mercer.kernels.anova import EachFeature, Tensor
 from mercer.kernels.base import Kernel
 from mercer.kernels.compact import Wendland
-from mercer.kernels.distances import DIGITS, FLOAT32_ERROR, FLOAT64_ERROR
+from mercer.kernels.distances import MAX_SINGLE_ERROR
 from mercer.kernels.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels.exponential import Laplacian, PoweredExponential
 from mercer.kernels.featurewise import scale_of_feature
@@ -31,6 +31,7 @@ from mercer.kernels.points import row_slices
 from mercer.kernels.polyharmonic import PowerOfDistance
 from mercer.kernels.power_series import PowerSeries
 from mercer.kernels.rational_quadratic import RationalQuadratic
+from mercer.kernels.roundoff import precision_of
 from mercer.kernels.stationary import Dimensional, Profile
 from mercer.kernels.stretched import Stretched
 
@@ -270,21 +271,21 @@ def _squared(at: Any, P: Any, Q: Any, smooth: bool, out: Any = None) -> Any:
         return P @ Q.T
     pp, qq = xp.sum(P * P, axis=1), xp.sum(Q * Q, axis=1)
     single = P.dtype == xp.float32
-    eps = float(np.finfo(np.float32 if single else np.float64).eps)
+    dtype = np.dtype(np.float32 if single else np.float64)
+    rounding, error, digits = precision_of(dtype, P.shape[1])
     largest = float(xp.max(pp)) + float(xp.max(qq))
-    if single and 4.0 * eps * largest > FLOAT32_ERROR:
+    if single and 2.0 * rounding * largest > MAX_SINGLE_ERROR * error:
         s = _squared(at, xp.astype(P, xp.float64), xp.astype(Q, xp.float64), smooth)
         return xp.astype(s, xp.float32)
     s = at.squared_distances(P, Q, pp, qq, out)
-    if not smooth or (not single and 4.0 * eps * largest > FLOAT64_ERROR):
-        digits = DIGITS[np.dtype(np.float32 if single else np.float64)]
-        share = 4.0 * eps / digits
+    if not smooth or (not single and 2.0 * rounding * largest > error):
+        share = 2.0 * rounding / digits
         # A first look with the largest bound of all is cheap, and mostly the last.
         if float(xp.min(s)) <= share * largest:
             bound = share * (pp[:, None] + qq[None, :])
             near = s <= bound
             if smooth:
-                near &= bound >= FLOAT64_ERROR / digits
+                near &= bound >= error / digits
             i, j = xp.nonzero(near)
             if i.shape[0]:
                 parts = row_slices(i.shape[0], P.shape[1], PAIRS)
