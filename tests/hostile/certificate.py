@@ -13,7 +13,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 from sklearn.utils import check_array
 
 from mercer.regularizers import Constant
@@ -45,6 +44,17 @@ RESIDUAL = {
         lambda u: np.zeros_like(u),
     ),
 }
+
+
+def _entropy(u: Any) -> Any:
+    """Return u log u + (1 - u) log(1 - u), in the precision of u; both ends are zero."""
+    inside = (u > 0) & (u < 1)
+    p = np.where(inside, u, 0.5)
+    return np.where(
+        inside, p * np.log(p) + (1 - p) * np.log1p(-p), np.where((u == 0) | (u == 1), 0, np.nan)
+    )
+
+
 # Of the margin t = y f; the conjugate of the slope -u, u = y a / c in [0, 1] or above zero.
 MARGIN = {
     "SVC": (lambda t: np.maximum(1.0 - t, 0.0), lambda u: -u),
@@ -55,7 +65,7 @@ MARGIN = {
     ),
     "KernelLogisticRegression": (
         lambda t: np.logaddexp(0.0, -t),
-        lambda u: xlogy(u, u) + xlogy(1.0 - u, 1.0 - u),
+        _entropy,
     ),
 }
 RESIDUAL["KernelRegressor"] = RESIDUAL["LSSVR"]

@@ -27,7 +27,6 @@ from mercer.kernels import (
     Scaled,
     Sigmoid,
     Sum,
-    distances,
 )
 from mercer.kernels.base import Support, put
 from mercer.kernels.points import BLOCK_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit, xlogy
+from scipy.special import expit, logit, xlog1py, xlogy
 
 from mercer._typing import Array
 from mercer.losses.base import BOX_SLACK, Conjugate, Loss, MarginLoss, check_positive
@@ -122,7 +122,7 @@ class Logistic(Loss):
         p = -y * v
         inside = (p >= -BOX_SLACK) & (p <= 1.0 + BOX_SLACK)
         p = np.clip(p, 0.0, 1.0)
-        return np.where(inside, xlogy(p, p) + xlogy(1.0 - p, 1.0 - p), np.inf)
+        return np.where(inside, xlogy(p, p) + xlog1py(1.0 - p, -p), np.inf)
 
     def conjugate_gradient(self, y: Array, v: Array) -> Array:
         return np.asarray(-y * logit(np.clip(-y * v, 0.0, 1.0)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import xlog1py
 
 from mercer._typing import Array
 from mercer.losses.base import BOX_SLACK, Loss, check_positive
@@ -60,7 +60,7 @@ class LogCosh(Loss):
         inside = np.abs(v) <= self.delta * (1.0 + BOX_SLACK)
         v = np.where(inside, v, 0.0)
         s = self._share(v)
-        entropy = 0.5 * (xlogy(1.0 + s, 1.0 + s) + xlogy(1.0 - s, 1.0 - s))
+        entropy = 0.5 * (xlog1py(1.0 + s, s) + xlog1py(1.0 - s, -s))
         return np.where(inside, v * y + np.square(self.delta) * entropy, np.inf)
 
     def conjugate_gradient(self, y: Array, v: Array) -> Array:

@@ -18,7 +18,7 @@ from mercer.solvers.rounding import (
     NEGLIGIBLE_TARGET_PART,
     SUMMATION_ROUNDING,
 )
-from mercer.solvers.status import MAX_RELATIVE_GAP
+from mercer.solvers.status import GAP_ROUNDING, MAX_RELATIVE_GAP
 
 __all__ = ["measure_parts", "solve_parts", "start_parts"]
 
@@ -244,6 +244,9 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, a, f, b, intervals, va
         # Decision values that are off by rounding, and what that can do to objective and gap.
         delta = SUMMATION_ROUNDING * max(target, largest * np.sqrt(squares))
         doubt = delta * (slopes + 0.5 * delta * bends)
+        if doubt > GAP_ROUNDING * abs(primal):
+            gap, dual = gap + 2.0 * doubt, dual - doubt
+            row[2], row[4] = gap, dual
         if untargeted:
             # What `negligible_gap` takes for the size of a region's decision values.
             target = max(target, min(1.0, NEGLIGIBLE_TARGET_PART * price * largest))

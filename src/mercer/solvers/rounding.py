@@ -9,7 +9,7 @@ import numpy as np
 from mercer._typing import Array
 from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers.solution import Solution
-from mercer.solvers.status import MAX_RELATIVE_GAP, MIN_NORMAL
+from mercer.solvers.status import GAP_ROUNDING, MAX_RELATIVE_GAP, MIN_NORMAL
 
 __all__ = [
     "certify_bound",
@@ -24,11 +24,11 @@ __all__ = [
 # Rounding errors of decision values, relative to the largest target or term in them.
 RELATIVE_ROUNDING = 2.0 * float(np.finfo(np.float64).eps)
 
-# Rounding errors up to which a decision value is known; and by which two ways to add up the same
-# terms differ, as a certificate and a prediction do.
+# Rounding errors up to which a decision value is known; and by which two ways to compute and add up
+# the same terms differ, as a certificate and a prediction do.
 KNOWN_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
-SUMMATION_ROUNDING = 4.0 * RELATIVE_ROUNDING
+SUMMATION_ROUNDING = 8.0 * RELATIVE_ROUNDING
 
 # An objective below this part of the losses of a constant counts as that part, as long as the gap
 # proves that the function is within this part of the targets.
@@ -56,14 +56,18 @@ def is_moved(risk: RegularizedRisk, a: Array, before: Array) -> bool:
 
 
 def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> Certificate:
-    """Return the certificate, of the worst case where rounding could decide what it is worth.
+    """Return the certificate with what rounding of decision values can change.
 
-    Decision values add up in one order here and in another in a prediction. That is nothing beside
-    most objectives; weights of 1e12 make it more than all the rest. Then decision values are
-    multiplied again, and objective, gap and dual value hold for all that are as close as rounding.
+    Decision values add up in one order here and in another in a prediction. Gap and dual value
+    hold for all decision values that are as close as rounding. Where rounding could change the
+    objective by a useless gap, as weights of 1e12 do, decision values are multiplied again and
+    the objective is the largest of all.
     """
-    if not _is_fragile(risk, a, b, found):
+    effect = rounding_effect(risk, a, found.f, SUMMATION_ROUNDING * risk.size(a, b, found.f))
+    if effect <= GAP_ROUNDING * abs(found.primal):
         return found
+    if effect <= MAX_RELATIVE_GAP * abs(found.primal):
+        return replace(found, dual=found.dual - effect, gap=found.gap + 2.0 * effect)
     Ka = risk.K.product(a, np.arange(risk.n))
     found = risk.certificate(a, b, Ka)
     error = np.full(risk.n, SUMMATION_ROUNDING * risk.size(a, b, found.f))
@@ -72,12 +76,6 @@ def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certific
     if not np.isfinite(gap):
         return found
     return replace(found, primal=worst.primal, dual=worst.dual, gap=gap)
-
-
-def _is_fragile(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> bool:
-    """Answer whether rounding of decision values can change the objective by a useless gap."""
-    limit = MAX_RELATIVE_GAP * abs(found.primal)
-    return rounding_effect(risk, a, found.f, SUMMATION_ROUNDING * risk.size(a, b, found.f)) > limit
 
 
 def rounding_effect(risk: RegularizedRisk, a: Array, f: Array, delta: float) -> float:

@@ -6,7 +6,15 @@ import enum
 
 import numpy as np
 
-__all__ = ["MAX_RELATIVE_GAP", "ConvergenceWarning", "Status", "check", "is_met", "relative_gap"]
+__all__ = [
+    "GAP_ROUNDING",
+    "MAX_RELATIVE_GAP",
+    "ConvergenceWarning",
+    "Status",
+    "check",
+    "is_met",
+    "relative_gap",
+]
 
 # The largest relative gap of a fit that counts as converged. Solvers stop at a violation of tol in
 # units of the decision function, so that the gap is at most tol sum |a|; for the hinge loss
