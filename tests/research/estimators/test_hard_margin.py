@@ -1,12 +1,15 @@
 """The widest margin against conic programs, closed forms, and what the hulls prove."""
 
+import time
 from fractions import Fraction
+from itertools import count
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
 from mercer import SVC
+from mercer._deadline import deadline
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.research.estimators import HardMarginSVC, NotSeparable, hard_margin
 from mercer.research.estimators.hard_margin import separability
@@ -247,3 +250,35 @@ def test_the_active_set_is_as_good_as_a_conic_solver():
         assert np.all(alpha >= 0)
         # Clarabel has eight digits.
         assert np.linalg.norm((y * alpha) @ X) == pytest.approx(hulls(X, y), rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-120, 1.0, 1e80, 1e140])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_a_fit_ends_at_its_limit(kernel, scale, monkeypatch):
+    """By a clock that goes on by a second at each look: no problem is begun after the limit."""
+    looks = count()
+    calls = []
+    original = hard_margin.minimize
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(looks)))
+    monkeypatch.setattr(
+        hard_margin,
+        "minimize",
+        lambda *given, **named: calls.append(1) or original(*given, **named),
+    )
+    rng = np.random.default_rng(0)
+    X = scale * rng.normal(size=(100, 3))
+    machine = HardMarginSVC(kernel=kernel, gamma=0.01, max_time=1.0)
+    with pytest.raises(ValueError, match=r"not decided|meet|overflow|cannot be fitted"):
+        machine.fit(X, rng.integers(0, 2, 100))
+    assert len(calls) <= 1
+    # One step of a path and its certificate look at the clock a dozen times.
+    assert next(looks) < 40
+
+
+def test_an_active_set_ends_at_the_limit():
+    rng = np.random.default_rng(0)
+    P, group = rng.normal(size=(60, 40)), np.repeat([0, 1], 30)
+    with deadline(0.0):
+        alpha, n_iter = nearest_points(P, group)
+    assert n_iter == 0
+    np.testing.assert_allclose([alpha[group == g].sum() for g in (0, 1)], 1.0)
