@@ -311,12 +311,15 @@ class HullPoints(NamedTuple):
     certificate: HullCertificate
     plane: Array | None
     """Its weights of the features, if there are any."""
+    room: float
+    """Their distance along the function between them, before rounding is subtracted."""
     meet: bool
     """Whether they are one point up to rounding."""
 
     def enclosed(self, tol: float) -> bool:
-        """Answer whether the distance is known to a relative tolerance."""
-        return self.certificate.lower >= (1.0 - tol) * self.certificate.distance > 0.0
+        """Answer whether the distance is known to a tolerance, and not half of it is rounding."""
+        distance = self.certificate.distance
+        return self.room >= (1.0 - tol) * distance and self.certificate.lower > 0.5 * distance
 
     def worth(self) -> tuple[bool, float, float]:
         """Return what makes one pair of points better than another: a proof, and a distance."""
@@ -387,7 +390,10 @@ class _Hulls:
             terms=Terms(np.full(1, 0.5 * (scale * length) ** 2), unknown, unknown),
         )
         plane = None if w is None else scale * w
-        return HullPoints(solution, certificate, plane, not lower > 0 and length <= hidden)
+        room = (low - high) / length if length > 0 else 0.0
+        return HullPoints(
+            solution, certificate, plane, room, meet=not lower > 0 and length <= hidden
+        )
 
     def refined(self, found: Solution | None = None) -> Solution:
         """Return hull points of an active set, over points or a factor of K."""
