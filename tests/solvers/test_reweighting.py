@@ -126,14 +126,14 @@ def test_two_machines_are_the_weighted_one_of_practice(loss, weight, machines):
 def test_conjugate_gradients_give_what_factors_give(monkeypatch):
     risk = problem(Huber(0.1345), n=120, outliers=6)
     factors = []
-    original = module._Systems._factorize
+    original = module.WeightedSystems._factorize
     monkeypatch.setattr(
-        module._Systems, "_factorize", lambda self, e: factors.append(1) or original(self, e)
+        module.WeightedSystems, "_factorize", lambda self, e: factors.append(1) or original(self, e)
     )
-    monkeypatch.setattr(module, "SAMPLES_AN_ITERATION", 1)
+    monkeypatch.setattr(module, "SAMPLES_A_FACTOR_ITERATION", 1)
     by_products = minimize(risk, Reweighting(tol=1e-9))
     few = len(factors)
-    monkeypatch.setattr(module, "SAMPLES_AN_ITERATION", 10**9)
+    monkeypatch.setattr(module, "SAMPLES_A_FACTOR_ITERATION", 10**9)
     by_factors = minimize(risk, Reweighting(tol=1e-9))
     np.testing.assert_allclose(by_products.f, by_factors.f, atol=1e-8)
     assert few == 1
@@ -169,3 +169,24 @@ def test_refusals():
     assert "not concave in the square" in Reweighting().refuses(random_risk(Absolute()))
     with pytest.raises(ValueError, match="damping must be at least 0"):
         Reweighting(damping=1.0)
+
+
+@pytest.mark.parametrize(("width", "smooth"), [(1.0, True), (0.003, False)])
+def test_a_thin_factor_replaces_factorizations(width, smooth, monkeypatch):
+    """Of a smooth kernel no matrix is factorized; of a narrow one nothing but time is lost."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(-3, 3, 1000))
+    y = np.sinc(x) + 0.1 * rng.standard_t(1.5, size=1000)
+    K = Dense(np.exp(-0.5 * ((x[:, None] - x) / width) ** 2))
+    risk = RegularizedRisk(Huber(0.1345), K, y, 10.0, np.ones((1000, 1)))
+    calls = []
+    for name in ("factorized", "shifted"):
+        original = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given, f=original: calls.append(1) or f(*given))
+    ours = minimize(risk, Reweighting(tol=1e-6))
+    assert bool(calls) is not smooth
+    other = minimize(risk, InteriorPoint(tol=1e-7))
+    # Each decision value is within its tol of where its coefficient says, and K + 1/C contracts.
+    np.testing.assert_allclose(ours.f, other.f, atol=2e-6)
+    assert ours.status is Status.CONVERGED
+    assert ours.gap <= 1e-6 * np.sum(np.abs(ours.a))

@@ -15,19 +15,25 @@ the duality gap certifies; for others it is a stationary point.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._deadline import time_left
 from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.factor import MAX_BYTES, Solve, bordered, lacking, orthonormal, shifted
+from mercer.gram.pivoted import pivoted_cholesky
 from mercer.losses.log_cosh import LogCosh
 from mercer.losses.regression import Huber, Squared
 from mercer.problems.reductions import infeasible, resident
 from mercer.problems.risk import RegularizedRisk
-from mercer.solvers._system import factorized, iterated
+from mercer.solvers._preconditioner import approximately
+from mercer.solvers._system import Bordered, factorized, iterated
 from mercer.solvers.base import Answer, Solver
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
@@ -37,9 +43,12 @@ __all__ = ["ReweightedSolution", "Reweighting", "reweigh"]
 EPS = float(np.finfo(np.float64).eps)
 # Residual losses that are concave in the square of the residual.
 CONCAVE = (Squared, Huber, LogCosh)
-# A product with a factor costs about as much as a hundredth of the factorization per 600 samples:
-# up to this many samples an iteration, conjugate gradients cost less than a new factor.
-SAMPLES_AN_ITERATION = 60
+# Samples for each iteration of conjugate gradients that a factorization may cost: it computes as
+# much as n/6 products with K do, sixteen times as fast because it does not wait for memory. An
+# iteration whose preconditioner is a factor too has three such products more.
+SAMPLES_A_THIN_ITERATION, SAMPLES_A_FACTOR_ITERATION = 96, 384
+# Iterations below which a thin preconditioner is not worth its making, and its columns.
+MIN_THIN_ITERATIONS, THIN_RANK = 10, 256
 # Damping that is left where several steps are taken at once, and by which part of its distance a
 # wanted weight may have moved for that.
 GENTLE_DAMPING, ALIKE_MOVE_PART = 0.9, 0.2
@@ -86,6 +95,7 @@ def reweigh(
     damping: float = 0.0,
     tol: float = 1e-6,
     max_bytes: float = MAX_BYTES,
+    systems: WeightedSystems | None = None,
 ) -> ReweightedSolution:
     r"""Fit weighted least-squares machines until they want the weights that they have.
 
@@ -112,6 +122,8 @@ def reweigh(
         Linear systems that are not factorized are solved to a tenth of this, in units of y.
     max_bytes : float
         Memory for a factor.
+    systems : WeightedSystems, optional
+        The linear systems, where they are used for more.
 
     References
     ----------
@@ -119,7 +131,7 @@ def reweigh(
     (3.66), with :math:`\Gamma_i = \gamma \min(1, c/|e_i|)` and its inverse in the matrix; the
     printed weights, which match values instead of slopes, have another limit.
     """
-    systems = _Systems(K, B, y, max_bytes, max(0.1 * tol, 64 * EPS * float(np.max(np.abs(y)))))
+    systems = WeightedSystems(K, B, y, max_bytes, tol) if systems is None else systems
     w = np.ones(len(y)) if start is None else start
     n_iter, steps, last = 0, 1, w
     most = int(np.log(GENTLE_DAMPING) / np.log(damping)) if damping > GENTLE_DAMPING else 1
@@ -138,43 +150,85 @@ def reweigh(
         w = kept * w + (1.0 - kept) * fit.wanted
 
 
-class _Systems:
-    """Linear systems that differ in their diagonal only, solved with as few factors as pay."""
+class WeightedSystems:
+    """Linear systems that differ in their diagonal only, solved with as few factors as pay.
+
+    Parameters
+    ----------
+    K, B, y, max_bytes, tol
+        As for :func:`reweigh`.
+    """
 
     def __init__(self, K: Gram, B: Array, y: Array, max_bytes: float, tol: float) -> None:
-        self.K, self.y, self.max_bytes, self.tol = K, y, max_bytes, tol
-        self.B = B
+        self.K, self.B, self.y, self.max_bytes = K, B, y, max_bytes
+        self.tol = max(0.1 * tol, 64 * EPS * float(np.max(np.abs(y), initial=0.0)))
         self.inverse: Solve | None = None
         self.last: tuple[Array, Array, Array] | None = None
         self.factors = 0
+        iterations = len(y) // SAMPLES_A_THIN_ITERATION
+        factorized = not K.resident or K.factor_bytes < 8.0 * len(y) ** 2 or K.sparse
+        self.thin = iterations >= MIN_THIN_ITERATIONS and not factorized
 
     def solve(self, g: Array) -> tuple[Array, Array, Array]:
         """Return a, b and Ka of the machine with weights g."""
         with np.errstate(divide="ignore"):
             e = np.where(g > 0, 1.0 / g, np.inf)
-        answer = self._iterate(e) or self._factorize(e)
-        self.last = answer
-        return answer
+        self.last = self._correct(e) or self._factorize(e)
+        return self.last
 
-    def _iterate(self, e: Array) -> tuple[Array, Array, Array] | None:
-        """Correct the last solution by conjugate gradients, preconditioned by the last factor."""
-        limit = len(e) // SAMPLES_AN_ITERATION
-        if self.inverse is None or self.last is None or not limit or not np.all(np.isfinite(e)):
+    def bordered(self, e: Array, U: Array, r: Array, d: Array) -> tuple[Array, Array]:
+        """Solve the system of some diagonal and border."""
+        found = self._thinly(e, U, r, d)
+        return factorized(self.K, e, U, self.max_bytes)(r, d) if found is None else found
+
+    @cached_property
+    def _factor(self) -> Array:
+        return pivoted_cholesky(self.K, THIN_RANK, orthonormal(self.B)[0]).L
+
+    def _thinly(self, e: Array, U: Array, r: Array, d: Array) -> tuple[Array, Array] | None:
+        """Solve by conjugate gradients with a thin factor of K, if they are the faster way."""
+        if not self.thin:
             return None
-        count = 0
+        limit = int(np.count_nonzero(np.isfinite(e))) // SAMPLES_A_THIN_ITERATION
+        try:
+            return self._iterated(e, U, approximately(e, self._factor), limit)(r, d)
+        except _TooSlow:
+            self.thin = False
+            return None
+
+    def _iterated(self, e: Array, U: Array, inverse: Solve, limit: int) -> Bordered:
+        steps = count(1)
 
         def enough(left: Array, x: Array, t: Array) -> bool:
-            nonlocal count
-            count += 1
-            return count > limit or bool(np.max(np.abs(left)) <= self.tol)
+            if np.max(np.abs(left)) <= self.tol:
+                return True
+            if next(steps) > limit or time_left() <= 0.0:
+                raise _TooSlow
+            return False
 
-        a, b, Ka = self.last
-        U, back = orthonormal(self.B)
-        correct = iterated(self.K, e, U, self.inverse, enough)
-        step, t = correct(self.y - Ka - e * a - self.B @ b, np.zeros(U.shape[1]))
-        a, b = a + step, b + back @ t
+        return iterated(self.K, e, U, inverse, enough)
+
+    def _correct(self, e: Array) -> tuple[Array, Array, Array] | None:
+        """Correct the last solution by conjugate gradients, by a thin factor or the last one."""
+        live = np.isfinite(e)
+        U, back = orthonormal(np.where(live[:, None], self.B, 0.0))
+        zero = np.zeros(len(e))
+        a, b, Ka = self.last or (zero, np.zeros(self.B.shape[1]), zero)
+        a, left = np.where(live, a, 0.0), np.where(live, self.y - self.B @ b, 0.0)
+        if self.last is not None:
+            Ka = Ka if live.all() else self.K.matvec(a)
+            left = np.where(live, left - Ka - np.where(live, e, 0.0) * a, 0.0)
+        d = -(U.T @ a)
+        found = self._thinly(e, U, left, d)
+        limit = len(e) // SAMPLES_A_FACTOR_ITERATION
+        if found is None and self.inverse is not None and limit and live.all():
+            with suppress(_TooSlow):
+                found = self._iterated(e, U, self.inverse, limit)(left, d)
+        if found is None:
+            return None
+        a, b = a + found[0], b + back @ found[1]
         Ka = self.K.matvec(a)
-        left = self.y - Ka - e * a - self.B @ b
+        left = np.where(live, self.y - Ka - np.where(live, e, 0.0) * a - self.B @ b, 0.0)
         return (a, b, Ka) if np.max(np.abs(left)) <= 2 * self.tol else None
 
     def _factorize(self, e: Array) -> tuple[Array, Array, Array]:
@@ -191,6 +245,10 @@ class _Systems:
         return a, back @ t, self.K.matvec(a)
 
 
+class _TooSlow(Exception):  # noqa: N818
+    """Conjugate gradients have taken as long as a factorization."""
+
+
 @dataclass(eq=False)
 class Reweighting(Solver):
     r"""Minimize a robust loss by weighted least-squares machines, each better than the last.
@@ -198,7 +256,8 @@ class Reweighting(Solver):
     For losses that are concave in the square of the residual: Huber's, and the logarithm of the
     hyperbolic cosine. The first machine is the least-squares one, so that ``max_iter=2`` is the
     weighted machine of practice; the limit is the exact minimum. Later systems are solved by
-    conjugate gradients where the factor of an earlier one makes that cheaper.
+    conjugate gradients where a thin factor of the kernel matrix, or the factor of an earlier one,
+    makes that cheaper.
 
     Parameters
     ----------
@@ -249,6 +308,7 @@ class Reweighting(Solver):
         risk = resident(risk)
         y, loss, outside = risk.y, risk.loss, _outliers(risk)
         before = tried = np.zeros(risk.n, dtype=bool)
+        systems = WeightedSystems(risk.K, risk.B, y, self.max_bytes, self.tol)
         answer: Answer | None = None
         lowest, nearest, idle = np.inf, np.inf, 0
 
@@ -272,7 +332,7 @@ class Reweighting(Solver):
                 return True
             if np.array_equal(now, before) and not np.array_equal(now, tried):
                 # Whose slope has reached its bound is known: the others solve a linear system.
-                tried, exact = now, self._exact(risk, np.sign(fit.r) * now, fit.n_iter + 1)
+                tried, exact = now, self._exact(risk, systems, np.sign(fit.r) * now, fit.n_iter + 1)
                 if exact is not None:
                     answer = exact
                     return True
@@ -294,11 +354,14 @@ class Reweighting(Solver):
             damping=self.damping,
             tol=self.tol,
             max_bytes=self.max_bytes,
+            systems=systems,
         )
         assert answer is not None
         return answer
 
-    def _exact(self, risk: RegularizedRisk, side: Array, n_iter: int) -> Answer | None:
+    def _exact(
+        self, risk: RegularizedRisk, systems: WeightedSystems, side: Array, n_iter: int
+    ) -> Answer | None:
         """Return the machine whose outliers are on their bounds, if it is optimal."""
         lower, upper = risk.box()
         fixed = np.where(side > 0, upper, np.where(side < 0, lower, 0.0))
@@ -308,10 +371,9 @@ class Reweighting(Solver):
         U, back = orthonormal(np.where(inside[:, None], risk.B, 0.0))
         rest = np.where(inside, risk.y - risk.K.matvec(fixed), 0.0)
         try:
-            solve = factorized(risk.K, e, U, self.max_bytes)
+            x, t = systems.bordered(e, U, rest, -back.T @ (risk.B.T @ fixed))
         except np.linalg.LinAlgError:
             return None
-        x, t = solve(rest, -back.T @ (risk.B.T @ fixed))
         a, b = x + fixed, back @ t
         if np.any(x < lower) or np.any(x > upper):
             return None

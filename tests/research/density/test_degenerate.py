@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from mercer.research.density import GaussianDensity, ParzenWindow
 
@@ -23,3 +24,20 @@ def test_an_outlier_that_overflows_is_refused_in_words():
 def test_a_gaussian_of_equal_rows_is_refused_in_words():
     with pytest.raises(ValueError, match=r"All rows are equal .*without spread has no density"):
         GaussianDensity().fit(np.ones((5, 2)))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("power", [-530, -500, 0, 400])
+def test_the_gaussian_of_a_sample_has_no_units(power):
+    """Variances of 1e-320 are numbers of few digits, and SciPy's cutoffs divide by them."""
+    rng = np.random.default_rng(0)
+    X, unit = rng.normal(size=(30, 2)) @ [[1.0, 0.3], [0.0, 0.5]], 2.0**power
+    near, far = GaussianDensity().fit(X), GaussianDensity().fit(unit * X)
+    # Powers of two change no digit: the density has the factor of the two units.
+    expected = near.score_samples(X) - 2 * power * np.log(2.0)
+    np.testing.assert_allclose(far.score_samples(unit * X), expected, rtol=1e-14)
+    np.testing.assert_allclose(far.cdf(unit * X[:3]), near.cdf(X[:3]), rtol=1e-12)
+    same = near.sample(5, random_state=0) * unit
+    np.testing.assert_allclose(far.sample(5, random_state=0), same, rtol=1e-12)
+    known = stats.multivariate_normal(X.mean(axis=0), np.cov(X.T, bias=True))
+    np.testing.assert_allclose(near.score_samples(X), known.logpdf(X), rtol=1e-12)

@@ -1,13 +1,19 @@
 """The widest margin against conic programs, closed forms, and what the hulls prove."""
 
+import time
+from fractions import Fraction
+from itertools import count
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 from mercer import SVC
+from mercer._deadline import deadline
 from mercer.kernels import Gaussian, Linear, Polynomial
-from mercer.research.estimators import HardMarginSVC, NotSeparable
+from mercer.research.estimators import HardMarginSVC, NotSeparable, hard_margin
 from mercer.research.estimators.hard_margin import separability
+from mercer.research.estimators.hulls import nearest_points
 
 
 def apart(n=30, p=3, seed=0, shift=1.0):
@@ -146,3 +152,133 @@ def test_a_limit_decides_nothing():
     with pytest.raises(ValueError, match=r"is not decided: .* max_iter") as caught:
         HardMarginSVC(kernel="rbf", gamma=10.0, max_iter=1).fit(X, X[:, 0] > rng.normal(size=400))
     assert not isinstance(caught.value, NotSeparable)
+
+
+def exact_room(X, y, w):
+    """Return how far a hyperplane keeps two classes apart, in rational numbers."""
+    w = [Fraction(float(value)) for value in w]
+    f = [sum(a * Fraction(float(x)) for a, x in zip(w, row, strict=True)) for row in X]
+    below = max(value for value, label in zip(f, y, strict=True) if label < 0)
+    return min(value for value, label in zip(f, y, strict=True) if label > 0) - below
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e5, 1e6, 1e9])
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_far_from_zero_are_divided(seed, offset):
+    X, y = apart(n=60, p=4, seed=seed, shift=0.3)
+    far = X + offset
+    machine = HardMarginSVC().fit(far, y)
+    (proof,) = machine.certificates_
+    room = exact_room(far, y, machine.coef_[0])
+    # What is proven holds in rational numbers, and misses the truth by tol = 1e-6 at most.
+    assert proof.lower * np.linalg.norm(machine.coef_) <= room * (1 + 1e-12)
+    assert proof.lower >= (1 - 1e-6) * proof.distance
+    # Adding the offset rounded the points by half a unit in its last place.
+    moved = 4 * offset * np.finfo(float).eps
+    margin = HardMarginSVC().fit(X, y).margins_[0]
+    assert machine.margins_[0] == pytest.approx(margin, rel=2e-6, abs=moved)
+    # The function that predicts is the one that was measured.
+    assert np.min(y * machine.decision_function(far)) == pytest.approx(1.0, abs=1e-9)
+    assert machine.score(far, y) == 1.0
+    assert np.allclose(
+        far @ machine.coef_[0] + machine.intercept_[0],
+        machine.decision_function(far),
+        atol=8 * np.finfo(float).eps * offset * np.abs(machine.coef_).sum(),
+    )
+
+
+@pytest.mark.parametrize("distance", [1e-3, 1e-6, 1e-7])
+@pytest.mark.filterwarnings("ignore:The margin is known")  # of 1e-7 a millionth is rounding
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_that_nearly_touch_are_divided(seed, distance):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(30, 3)), np.repeat([-1.0, 1.0], 15)
+    # Faces of both hulls lie on two parallel planes: their distance is known.
+    X[:, 0] = y * np.where(np.arange(30) % 3 == 0, 0.5 * distance, 2.0)
+    X[y > 0, 1:] -= X[15, 1:] - X[0, 1:]
+    machine = HardMarginSVC().fit(X, y)
+    (proof,) = machine.certificates_
+    room = float(exact_room(X, y, machine.coef_[0]))
+    assert 0 < proof.lower * np.linalg.norm(machine.coef_[0]) <= room * (1 + 1e-9)
+    assert proof.lower <= distance * (1 + 1e-12) <= proof.distance * (1 + 1e-9)
+
+
+def test_a_shared_point_is_a_proof_far_from_zero():
+    X, y = apart(n=20, p=2, shift=0.5)
+    X[1] = X[0]
+    y[:2] = 1.0, -1.0
+    for offset in (0.0, 1e6):
+        with pytest.raises(NotSeparable, match="rounding") as caught:
+            HardMarginSVC().fit(X + offset, y)
+        proof = caught.value.certificate
+        points = X + offset - np.mean(X + offset, axis=0)
+        # Sums of twenty terms of size radius round by their number times eps.
+        assert np.linalg.norm((y * proof.weights) @ points) <= 50 * 2.3e-16 * proof.radius
+
+
+def test_what_rounding_hides_is_not_decided():
+    """Two classes 1e-11 apart: beyond what distances of hulls are known to, and truly apart."""
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(60, 4)), np.repeat([-1.0, 1.0], 30)
+    X[:, 0] = 0.5e-11 * y
+    with pytest.raises(ValueError, match="is not decided") as caught:
+        HardMarginSVC().fit(X, y)
+    assert not isinstance(caught.value, NotSeparable)
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+def test_few_samples_need_no_solver(monkeypatch):
+    """A pair of few samples takes an active set of a few steps: 42 classes have 861 pairs."""
+    monkeypatch.setattr(hard_margin, "minimize", None)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(42, 5))
+    machine = HardMarginSVC().fit(X, np.arange(42))
+    first, second = np.triu_indices(42, 1)
+    halves = 0.5 * np.linalg.norm(X[first] - X[second], axis=1)
+    np.testing.assert_allclose(machine.margins_, halves, rtol=1e-9)
+
+
+def test_the_active_set_is_as_good_as_a_conic_solver():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        n, p = int(rng.integers(4, 50)), int(rng.integers(1, 6))
+        X, y = apart(n, p, seed=int(rng.integers(1000)), shift=rng.uniform(0.05, 1.0))
+        if np.all(y == y[0]):
+            continue
+        alpha, _ = nearest_points(y[:, None] * X, (y > 0).astype(np.intp))
+        np.testing.assert_allclose([alpha[y > 0].sum(), alpha[y < 0].sum()], 1.0)
+        assert np.all(alpha >= 0)
+        # Clarabel has eight digits.
+        assert np.linalg.norm((y * alpha) @ X) == pytest.approx(hulls(X, y), rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-120, 1.0, 1e80, 1e140])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_a_fit_ends_at_its_limit(kernel, scale, monkeypatch):
+    """By a clock that goes on by a second at each look: no problem is begun after the limit."""
+    looks = count()
+    calls = []
+    original = hard_margin.minimize
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(looks)))
+    monkeypatch.setattr(
+        hard_margin,
+        "minimize",
+        lambda *given, **named: calls.append(1) or original(*given, **named),
+    )
+    rng = np.random.default_rng(0)
+    X = scale * rng.normal(size=(100, 3))
+    machine = HardMarginSVC(kernel=kernel, gamma=0.01, max_time=1.0)
+    with pytest.raises(ValueError, match=r"not decided|meet|overflow|cannot be fitted"):
+        machine.fit(X, rng.integers(0, 2, 100))
+    assert len(calls) <= 1
+    # One step of a path and its certificate look at the clock a dozen times.
+    assert next(looks) < 40
+
+
+def test_an_active_set_ends_at_the_limit():
+    rng = np.random.default_rng(0)
+    P, group = rng.normal(size=(60, 40)), np.repeat([0, 1], 30)
+    with deadline(0.0):
+        alpha, n_iter = nearest_points(P, group)
+    assert n_iter == 0
+    np.testing.assert_allclose([alpha[group == g].sum() for g in (0, 1)], 1.0)

@@ -7,6 +7,7 @@ import pytest
 from mercer import SVR
 from mercer.kernels import Gaussian, Linear
 from mercer.research.estimators import HardTubeSVR, InfeasibleTube
+from mercer.research.programs import chebyshev
 from mercer.research.programs.chebyshev import smallest_tube
 
 
@@ -67,3 +68,42 @@ def test_the_smallest_tube_is_the_chebyshev_fit(seed):
     assert np.abs(found.certificate).sum() == pytest.approx(1.0, rel=1e-12)
     assert np.allclose(X.T @ found.certificate, 0.0, atol=1e-10)
     assert smallest_tube(np.eye(30), y, B).epsilon == 0.0
+
+
+@pytest.mark.filterwarnings("ignore:Solver terminated early")  # coefficients of 1e11 have no gap
+@pytest.mark.parametrize("points", ["plane", "line"])
+def test_no_proof_is_given_against_a_function_that_exists(points):
+    rng = np.random.default_rng(0)
+    if points == "plane":
+        x, y, width = rng.normal(size=(60, 2)), rng.choice([-1.0, 1.0], 60), 1.0
+    else:
+        x, y, width = np.linspace(0, 4, 20)[:, None], rng.choice([-1.0, 1.0], 20), 0.6
+    K = Gaussian(width)(x)
+    assert np.max(np.abs(K @ np.linalg.solve(K, y) - y)) < 1e-3
+    machine = HardTubeSVR(epsilon=0.05, kernel=Gaussian(width)).fit(x, y)
+    # The solver keeps the walls to tol = 1e-3.
+    assert np.max(np.abs(machine.predict(x) - y)) <= 0.05 + 1e-3
+    assert machine.epsilon_min_ < 1e-3
+
+
+def test_a_tube_that_is_reached_needs_no_linear_program(rounded, monkeypatch):
+    monkeypatch.setattr(chebyshev, "linear_program", None)
+    X, y = rounded
+    machine = HardTubeSVR(0.05, Gaussian(1.0)).fit(X, y)
+    assert machine.epsilon_min_ <= 0.05
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_proofs_hold_for_conic_programs(seed, offset):
+    """Planes through noise: a tube narrower than the Chebyshev fit is refused, a wider one not."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(25, 2)), rng.normal(size=25)
+    w, b = cp.Variable(2), cp.Variable()
+    best = cp.Problem(cp.Minimize(cp.norm_inf(y - X @ w - b))).solve(solver=cp.CLARABEL)
+    with pytest.raises(InfeasibleTube) as caught:
+        HardTubeSVR(0.9 * best, Linear(), tol=1e-6).fit(X, y + offset)
+    # Squares of the targets' offset take digits of the values: eps times 1e4.
+    assert caught.value.smallest == pytest.approx(best, rel=1e-7, abs=1e-11 * offset)
+    machine = HardTubeSVR(1.1 * best, Linear(), tol=1e-6).fit(X, y + offset)
+    assert np.max(np.abs(machine.predict(X) - y - offset)) <= 1.1 * best + 2e-6

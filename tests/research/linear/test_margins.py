@@ -1,5 +1,7 @@
 """Margins in every norm: distances of hulls, other programs, and what is promised of the ends."""
 
+import contextlib
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -139,3 +141,40 @@ def test_weights_and_classes():
         LpMarginSVC().fit(X, y, (y > 0).astype(float))
     with pytest.raises(NotFittedError):
         LpMarginSVC().feature_report()
+
+
+@pytest.mark.parametrize("p", POWERS)
+@pytest.mark.parametrize("offset", [1e3, 1e7, 1e9])
+def test_classes_far_from_zero_are_divided(p, offset):
+    X, y = apart()
+    model = LpMarginSVC(p, C=np.inf).fit(X + offset, y)
+    (proof,) = model.certificates_
+    # Adding the offset rounded four coordinates by half a unit in its last place each.
+    moved = 8 * offset * np.finfo(float).eps
+    near = LpMarginSVC(p, C=np.inf).fit(X, y)
+    assert model.margins_[0] == pytest.approx(near.margins_[0], rel=1e-6, abs=moved)
+    assert 0 < proof.lower <= proof.distance
+    assert np.all(model.predict(X + offset) == y)
+
+
+@pytest.mark.parametrize("p", POWERS)
+@pytest.mark.parametrize("distance", [1e-5, 1e-7, 1e-9])
+@pytest.mark.filterwarnings("ignore:The margin of")  # of 1e-9 a millionth is rounding
+def test_classes_that_nearly_touch_are_divided(p, distance):
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, distance], [1.0, distance]])
+    model = LpMarginSVC(p, C=np.inf).fit(X, [-1, -1, 1, 1])
+    (proof,) = model.certificates_
+    assert proof.separable
+    # The nearest points of two parallel lines, in every norm.
+    assert 0 < proof.lower <= distance * (1 + 1e-9)
+    assert proof.lower == pytest.approx(distance, rel=1e-5)
+    assert np.all(model.predict(X) == [-1, -1, 1, 1])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_plane_that_divides_in_no_rounded_coordinates_is_an_error(seed):
+    """Units in the last place of 1e15 are as large as the distance of the classes."""
+    X, y = apart(seed=seed)
+    far = X + 1e15
+    with contextlib.suppress(ValueError):
+        assert np.all(LpMarginSVC(2.0, C=np.inf).fit(far, y).predict(far) == y)

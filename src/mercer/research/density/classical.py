@@ -23,6 +23,9 @@ __all__ = ["EmpiricalCDF", "GaussianDensity", "HistogramDensity", "ParzenWindow"
 # Pairs of a sample and new points that are looked at at once.
 BLOCK = 4_000_000
 
+# Gaps to a mean, in units of the sample, whose squares are numbers.
+FARTHEST = 1e150
+
 # The lowest logarithm of a density that is no zero.
 LOWEST = float(np.finfo(np.float64).min)
 
@@ -320,10 +323,14 @@ class GaussianDensity(Distribution):
         w = self._weights(sample_weight, len(X))
         self.mean_ = w @ X
         gaps = X - self.mean_
-        self.covariance_ = gaps.T @ (w[:, None] * gaps)
+        # Squares of gaps may be beyond the range of numbers: in units of about the largest gap.
+        self._unit = float(2.0 ** np.floor(np.log2(np.max(np.abs(gaps), initial=0.0) or 1.0)))
+        scaled = gaps / self._unit
+        self._covariance = scaled.T @ (w[:, None] * scaled)
+        self.covariance_ = self._covariance * self._unit * self._unit
         if not np.all(np.isfinite(self.covariance_)):
             raise FloatingPointError("the covariance of X is not finite")
-        if not self.covariance_.any():
+        if not self._covariance.any():
             raise ValueError(
                 f"All rows are equal (n_samples = {len(X)}): a Gaussian without spread has no "
                 "density. Give rows that differ, or ParzenWindow a bandwidth."
@@ -332,11 +339,22 @@ class GaussianDensity(Distribution):
 
     @property
     def _law(self) -> Any:
-        return stats.multivariate_normal(self.mean_, self.covariance_, allow_singular=True)
+        """The distribution of gaps to the mean, in units of the sample."""
+        zero = np.zeros(len(self.mean_))
+        return stats.multivariate_normal(zero, self._covariance, allow_singular=True)
+
+    def _gaps(self, X: PointsLike) -> Array:
+        with np.errstate(over="ignore"):
+            gaps = (self._checked(X) - self.mean_) / self._unit
+        return np.asarray(np.clip(gaps, -FARTHEST, FARTHEST))
 
     def score_samples(self, X: PointsLike) -> Array:
         """Evaluate the logarithm of the density, (n,)."""
-        return np.atleast_1d(self._law.logpdf(self._checked(X)))
+        gaps, law = self._gaps(X), self._law
+        # The density per unit of X: a factor of the unit for each direction that varies.
+        per_unit = np.log(self._unit) * law.cov_object.rank
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(np.atleast_1d(law.logpdf(gaps)) - per_unit)
 
     def cdf(self, X: PointsLike) -> Array:
         """Evaluate the distribution function, (n,).
@@ -347,7 +365,7 @@ class GaussianDensity(Distribution):
         these points differ from call to call.
         """
         law, values = self._law, []
-        for row in self._checked(X):
+        for row in self._gaps(X):
             # The same points for every row: its value does not depend on the rows before it.
             law.random_state = 0
             values.append(float(law.cdf(row)))
@@ -357,4 +375,4 @@ class GaussianDensity(Distribution):
         """Draw new points, (n_samples, n_features)."""
         check_is_fitted(self)
         drawn = self._law.rvs(n_samples, random_state=check_random_state(random_state))
-        return np.asarray(drawn).reshape(n_samples, -1)
+        return np.asarray(self.mean_ + self._unit * np.asarray(drawn).reshape(n_samples, -1))

@@ -38,7 +38,7 @@ class InfeasibleTube(ValueError):  # noqa: N818
     epsilon : float
         The half-width that was asked for.
     smallest : float
-        The smallest that there is.
+        What no function is nearer than, in its largest error.
     certificate : ndarray of shape (n,)
         Multipliers that prove it, as in :class:`~mercer.research.programs.chebyshev.SmallestTube`.
     """
@@ -61,7 +61,8 @@ class HardTubeSVR(Regression):
     The machine for errors of rounding and reading, which have a bound and no tails. It is
     :class:`SVR` with a C that no multiplier reaches. Where there is no such function, as for two
     targets of one point that are more than :math:`2\epsilon` apart, the fit raises
-    :class:`InfeasibleTube` with the smallest tolerance that there is and a proof.
+    :class:`InfeasibleTube` with the smallest tolerance that there is and a proof. Where the kernel
+    matrix has no digits for either, the fit raises a ValueError.
 
     Parameters
     ----------
@@ -75,8 +76,10 @@ class HardTubeSVR(Regression):
     Attributes
     ----------
     epsilon_min_ : float
-        The smallest tolerance for which there is a function; zero if the kernel tells all points
-        apart.
+        A tolerance for which there is a function: the largest error of the nearest one that was
+        found before the fit. Zero if a function passes through all targets; where it is above
+        zero a smaller tolerance may do, see
+        :func:`~mercer.research.programs.chebyshev.smallest_tube`.
     C_ : float
         The weight of errors that was high enough.
     support_, support_vectors_, dual_coef_, intercept_, solution_ :
@@ -120,13 +123,13 @@ class HardTubeSVR(Regression):
         K, y, B = sample.K, sample.y, sample.B
         # A tolerance has no weight, but a sample may be left out.
         live = np.flatnonzero(sample.weights > 0)
-        tube = smallest_tube(K.block(live, live), y[live], B[live])
+        tube = smallest_tube(K.block(live, live), y[live], B[live], float(self.epsilon))
         self.epsilon_min_ = tube.epsilon
-        # Within the digits to which a solver keeps the walls there is no telling.
-        if tube.epsilon > self.epsilon + self.tol:
+        # Solvers keep the walls to tol.
+        if tube.lower > self.epsilon + self.tol:
             certificate = np.zeros(len(y))
             certificate[live] = tube.certificate
-            raise InfeasibleTube(float(self.epsilon), tube.epsilon, certificate)
+            raise InfeasibleTube(float(self.epsilon), tube.lower, certificate)
         spread = float(np.ptp(y[live])) or 1.0
         weight = FIRST * spread / float(np.mean(K.diag()[live]) or 1.0)
         c = weight * (sample.weights > 0).astype(np.float64)
@@ -141,5 +144,14 @@ class HardTubeSVR(Regression):
             steps += solution.n_iter + 1
             # Below its weight a multiplier is that of a constraint: the penalty is exact.
             if np.max(np.abs(solution.a)) < 0.99 * self.C_ or self.C_ > LARGEST:
+                live = here.c > 0
+                error = float(np.max(np.abs(risk.y - solution.f)[live]))
+                if error > self.epsilon + 10.0 * self.tol < self.epsilon_min_:
+                    raise ValueError(
+                        f"whether a function stays within epsilon={self.epsilon:g} of all targets "
+                        f"is not decided: errors of up to {min(error, self.epsilon_min_):.3g} were "
+                        "reached, and no larger tolerance is proven. Raise epsilon, or use a "
+                        "kernel that tells the points apart."
+                    )
                 return [replace(solution, n_iter=steps, reason="an exact penalty")]
             factor *= GROWTH

@@ -2,6 +2,7 @@ r"""Hyperplanes of large margin, where distances are measured in any norm."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -14,15 +15,22 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
 from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
+from mercer.machines.solving import EarlyStop
 from mercer.programs.program import Block, Program
-from mercer.research.estimators.hulls import HullCertificate, NotSeparable
+from mercer.research.estimators.hulls import (
+    HullCertificate,
+    NotSeparable,
+    nearest_points,
+    value_rounding,
+)
 from mercer.research.linear._hyperplanes import Hyperplanes
 from mercer.research.linear._model import Optimum
 
 __all__ = ["FeatureShare", "LpMarginSVC", "dual_norm"]
 
-# Hulls closer than this part of the largest norm of a point meet: the programs have eight digits.
-MEET = 1e-7
+# Relative difference of a margin and its bound, above which a fit warns: the programs have eight
+# digits.
+TOL = 1e-6
 
 
 def dual_norm(p: float) -> float:
@@ -196,46 +204,88 @@ class LpMarginSVC(Hyperplanes):
         return beta / max(1.0, length)
 
     def _hard(self, X: Array, y: Array, name: str) -> tuple[Array, float, Optimum]:
-        # The widest margin of planes with weights of length one: feasible for every sample.
-        q = dual_norm(self.p)
-        radius = float(np.max(np.linalg.norm(X, q, axis=1))) or 1.0
-        Z, program = y[:, None] * X / radius, Program()
+        # The widest margin of planes with weights of length one: feasible for every sample. Only
+        # differences of points matter beside an intercept, and have all digits around their mean.
+        q, positive, negative = dual_norm(self.p), y > 0, y < 0
+        points = X - np.mean(X, axis=0) if self.fit_intercept else X
+        radius = float(np.max(np.linalg.norm(points, q, axis=1))) or 1.0
+        Z, program = y[:, None] * points / radius, Program()
         terms, w, _ = self._plane(program, Z, y)
         rho, length = program.variable(1), program.variable(1, upper=1.0)
         rows = program.at_least([*terms, (-np.ones((len(y), 1)), rho)], 0.0)
         _norm(program, w, length, self.p)
         program.cost(rho, -1.0)
         found = program.solve(1e-10)
-        alpha = np.maximum(found.multiplier(rows), 0.0)
-        positive, negative = y > 0, y < 0
-        if self.fit_intercept:
-            for side in (positive, negative):
-                alpha[side] /= alpha[side].sum()
-        else:  # the hull of the reflected sample against the origin, twice
-            alpha *= 2.0 / alpha.sum()
-        distance = float(np.linalg.norm((y * alpha) @ X, q))
-        coef = _clean(found[w])
-        size = float(np.linalg.norm(coef, self.p))
-        f = X @ coef
-        low, high = float(np.min(f[positive])), float(np.max(f[negative]))
-        offset = -0.5 * (low + high) if self.fit_intercept else 0.0
-        reach = float(np.min(y * (f + offset)))
-        lower = 2.0 * reach / size if size > 0 else 0.0
-        separable = lower > MEET * radius
-        certificate = HullCertificate(separable, alpha, distance, lower, radius)
-        if not separable:
+        alpha, coef = self._convex(np.maximum(found.multiplier(rows), 0.0), y), _clean(found[w])
+        distance = float(np.linalg.norm(alpha @ Z, q)) * radius
+        reach, lower = self._between(points, y, coef, radius)
+        if not lower > 0:
+            # The program may have no such digits, as an active set over the points has.
+            group = positive.astype(np.intp) if self.fit_intercept else np.zeros(len(y), np.intp)
+            total = 1.0 if self.fit_intercept else 2.0
+            refined = total * nearest_points(Z, group)[0]
+            other = refined @ Z
+            nearer = float(np.linalg.norm(other, q)) * radius
+            if nearer < distance:
+                alpha, distance = refined, nearer
+            if np.any(other):
+                other /= np.linalg.norm(other, self.p)
+                across, proven = self._between(points, y, other, radius)
+                if proven > lower:
+                    coef, reach, lower = other, across, proven
+        certificate = HullCertificate(lower > 0, alpha, distance, lower, radius)
+        if not certificate.separable:
+            near = f"convex combinations of both sides are as near as {distance:.2g}"
+            if distance > value_rounding(int(np.count_nonzero(alpha)), radius, 2.0):
+                raise ValueError(
+                    f"Whether a hyperplane divides {name!r} from the rest is not decided: {near}, "
+                    "and neither a margin nor a common point beyond rounding was found. Use a "
+                    "finite C."
+                )
             raise NotSeparable(
-                f"No hyperplane divides {name!r} from the rest: convex combinations of both "
-                f"sides are as near as {distance:.2g}, with all points within {radius:.2g}. Use a "
-                "finite C, or more inputs.",
+                f"No hyperplane divides {name!r} from the rest: {near}, which is rounding where "
+                f"all points are within {radius:.2g}. Use a finite C, or more inputs.",
                 certificate,
             )
         self.certificates_.append(certificate)
+        if lower < (1.0 - TOL) * distance:
+            warnings.warn(
+                f"The margin of {name!r} is known up to {certificate.margin:.6g} to "
+                f"{0.5 * distance:.6g} only: rounding of points within {radius:.2g} hides more.",
+                EarlyStop,
+                stacklevel=4,
+            )
         w1 = coef / reach
+        f = X @ w1
+        offset = -0.5 * float(np.min(f[positive]) + np.max(f[negative]))
+        if self.fit_intercept and not np.min(f[positive]) > np.max(f[negative]):
+            raise ValueError(
+                f"A hyperplane divides {name!r} from the rest, {lower:.2g} apart, which is beyond "
+                f"rounding of inputs as large as {float(np.max(np.abs(X))):.2g}. Subtract the "
+                "mean of each input."
+            )
         value = float(np.linalg.norm(w1, self.p))
         # The dual of the canonical form: multipliers of length one, worth their sum.
         beta = alpha / distance
-        return w1, offset / reach, Optimum(value, float(beta.sum()), y * beta)
+        optimum = Optimum(value, float(beta.sum()), y * beta)
+        return w1, offset if self.fit_intercept else 0.0, optimum
+
+    def _convex(self, alpha: Array, y: Array) -> Array:
+        """Return weights that add up to one in each class, or to two without an intercept."""
+        if not self.fit_intercept:  # the hull of the reflected sample against the origin, twice
+            sums: Array = np.asarray(0.5 * alpha.sum())
+        else:
+            sums = np.where(y > 0, alpha[y > 0].sum(), alpha[y < 0].sum())
+        return np.asarray(alpha / sums)
+
+    def _between(self, X: Array, y: Array, coef: Array, radius: float) -> tuple[float, float]:
+        """Return half the room between the classes in units of f, and what of it is proven."""
+        f = X @ coef
+        size: float = float(np.linalg.norm(coef, self.p))
+        low, high = float(np.min(f[y > 0])), float(np.max(f[y < 0]))
+        reach = 0.5 * (low - high) if self.fit_intercept else min(low, -high)
+        proven = reach - value_rounding(X.shape[1], radius, size)
+        return reach, 2.0 * proven / size if size > 0 else 0.0
 
     def feature_report(self) -> list[FeatureShare]:
         """Return the share of each input, the heaviest first; for two classes.

@@ -13,9 +13,10 @@ from mercer.programs.linear_master import methods_for
 
 __all__ = ["SmallestTube", "smallest_tube"]
 
-# Eigenvalues below this part of the largest are not in the range of K: a function that needs them
-# has coefficients ten digits above those that are seen.
-RANK = 1e-10
+EPS = float(np.finfo(np.float64).eps)
+
+# Errors of a function, relative to the targets, that are rounding of the program.
+REACHED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,21 +24,26 @@ class SmallestTube:
     """The answer of :func:`smallest_tube`."""
 
     epsilon: float
-    """Half-width of the narrowest tube around the targets that holds a function."""
+    """Half-width of a tube around the targets that holds a function that was found."""
 
     certificate: Array
-    """Multipliers that prove it, (n,).
+    """Multipliers that prove the bound, (n,).
 
-    :math:`K\\beta = 0`, :math:`B'\\beta = 0`, :math:`\\|\\beta\\|_1 = 1` and
-    :math:`y'\\beta = \\epsilon`: functions are orthogonal to it, and so to be within
-    :math:`\\epsilon' < \\epsilon` would be
-    :math:`0 = \\beta'f \\ge y'\\beta - \\epsilon' \\|\\beta\\|_1 > 0`. Zero if every tube holds a
-    function.
+    :math:`K\\beta = 0`, :math:`B'\\beta = 0` up to rounding and :math:`\\|\\beta\\|_1 = 1`:
+    functions are orthogonal to it, and to be within :math:`\\epsilon' < y'\\beta` would be
+    :math:`0 = \\beta'f \\ge y'\\beta - \\epsilon' > 0`. Zero if nothing is proven.
+    """
+
+    lower: float
+    """The half-width that no function is nearer than: :math:`y'\\beta` less rounding.
+
+    That is what the residuals of the certificate add up to with coefficients as large as those of
+    the function that was found. Zero if the residuals are more than rounding.
     """
 
 
-def smallest_tube(K: Array, y: Array, B: Array | None = None) -> SmallestTube:
-    r"""Find the function nearest to the targets in its largest error, and prove it.
+def smallest_tube(K: Array, y: Array, B: Array | None = None, enough: float = 0.0) -> SmallestTube:
+    r"""Find a function near to the targets in its largest error, and a bound of the nearest.
 
     .. math:: \min_{a, b} \max_i |y_i - (Ka + Bb)_i|
               = \max_\beta y'\beta \quad \text{subject to}\;
@@ -51,6 +57,9 @@ def smallest_tube(K: Array, y: Array, B: Array | None = None) -> SmallestTube:
         Targets.
     B : ndarray of shape (n, q), optional
         Unpenalized columns.
+    enough : float, default=0.0
+        Half-width that is narrow enough: no linear program is solved where a function that is
+        easier to find is as near.
 
     Returns
     -------
@@ -66,18 +75,39 @@ def smallest_tube(K: Array, y: Array, B: Array | None = None) -> SmallestTube:
     >>> from mercer.research.programs.chebyshev import smallest_tube
     >>> x = np.array([0.0, 1.0, 2.0])
     >>> found = smallest_tube(np.outer(x, x), np.array([0.0, 1.0, 0.0]), np.ones((3, 1)))
-    >>> round(found.epsilon, 9), found.certificate.round(9)
-    (0.5, array([-0.25,  0.5 , -0.25]))
+    >>> round(found.lower, 9), round(found.epsilon, 9), found.certificate.round(9)
+    (0.5, 0.5, array([-0.25,  0.5 , -0.25]))
     """
     n = len(y)
-    values, vectors = eigh(np.asarray(K, dtype=np.float64))
-    U = vectors[:, values > RANK * max(float(values[-1]), 0.0)]
-    M = U if B is None else np.column_stack([U, B / np.linalg.norm(B, axis=0)])
-    Q, sizes, _ = interruptible(np.linalg.svd, M, full_matrices=False)
-    Q = Q[:, sizes > RANK * np.max(sizes, initial=0.0)]
+    K = np.asarray(K, dtype=np.float64)
+    B = np.zeros((n, 0)) if B is None else B / np.linalg.norm(B, axis=0)
     size = float(np.max(np.abs(y), initial=0.0))
-    if Q.shape[1] == n or not size:
-        return SmallestTube(0.0, np.zeros(n))
+    wanted = max(enough, REACHED * size)
+    nearest = (size, np.zeros(n), np.zeros(B.shape[1]))
+    try:
+        found = _error(K, B, y, interruptible(np.linalg.solve, K, y), nearest[2])
+        nearest = found if found[0] < size else nearest
+    except np.linalg.LinAlgError:
+        pass
+    if nearest[0] > wanted:
+        values, vectors = eigh(K)
+        # What is smaller than the rounding of the matrix may be zero.
+        kept = values > n * EPS * max(float(values[-1]), 0.0)
+        U, values = vectors[:, kept], values[kept]
+        M = np.column_stack([U, B])
+        left, sizes, right = interruptible(np.linalg.svd, M, full_matrices=False)
+        sure = sizes > n * EPS * np.max(sizes, initial=0.0)
+        Q, back = left[:, sure], right[sure].T / sizes[sure]
+
+        def function(values_on_Q: Array) -> tuple[float, Array, Array]:
+            """Return the function with coefficients on Q, as those of K and B."""
+            c = back @ values_on_Q
+            return _error(K, B, y, U @ (c[: len(values)] / values), c[len(values) :])
+
+        nearest = min(nearest, function(Q.T @ y), key=lambda found: found[0])
+    if nearest[0] <= wanted or Q.shape[1] == n:
+        epsilon = 0.0 if nearest[0] <= REACHED * size else nearest[0]
+        return SmallestTube(epsilon, np.zeros(n), 0.0)
     answer = linear_program(
         np.append(-y, y) / size,
         methods=methods_for(Q.shape[1]),
@@ -87,10 +117,37 @@ def smallest_tube(K: Array, y: Array, B: Array | None = None) -> SmallestTube:
         b_ub=np.ones(1),
         bounds=np.tile([0.0, np.inf], (2 * n, 1)),
     )
+    # The multipliers of its rows are those of the function that is nearest.
+    nearest = min(nearest, function(-size * answer.eqlin.marginals), key=lambda found: found[0])
     beta = answer.x[:n] - answer.x[n:]
     # Orthogonal to the space to the last digit, at the price of the last digits of its norm.
     beta = beta - Q @ (Q.T @ beta)
     total = float(np.sum(np.abs(beta)))
     beta = beta / total if total > 0.5 else np.zeros(n)
-    epsilon = max(float(y @ beta), 0.0)
-    return SmallestTube(epsilon, beta) if epsilon > 1e-9 * size else SmallestTube(0.0, np.zeros(n))
+    lower = _proven(K, B, y, beta, *nearest[1:])
+    if not lower > REACHED * size:
+        return SmallestTube(nearest[0], np.zeros(n), 0.0)
+    return SmallestTube(max(nearest[0], lower), beta, lower)
+
+
+def _error(K: Array, B: Array, y: Array, a: Array, b: Array) -> tuple[float, Array, Array]:
+    """Return the largest error of a function, infinite if it has no finite value, and itself."""
+    error = float(np.max(np.abs(y - K @ a - B @ b)))
+    return error if np.isfinite(error) else np.inf, a, b
+
+
+def _proven(K: Array, B: Array, y: Array, beta: Array, a: Array, b: Array) -> float:
+    """Return the bound that multipliers prove against functions with such coefficients.
+
+    Zero if their products with K and B are larger than rounding makes them.
+    """
+    some = np.flatnonzero(beta)
+    weights = beta[some].astype(np.longdouble)
+    bound = float(y[some].astype(np.longdouble) @ weights)
+    for M, coefficients in ((K, a), (B, b)):
+        off = np.abs(M[some].T.astype(np.longdouble) @ weights)
+        rounding = (len(y) + 2) * EPS * (np.abs(M[some]).T @ np.abs(beta[some]))
+        if np.any(off > rounding + (len(y) + 2) * EPS * np.max(np.abs(M), initial=0.0)):
+            return 0.0
+        bound -= float(off @ np.abs(coefficients))
+    return max(bound, 0.0)
