@@ -87,6 +87,7 @@ def test_an_exception_in_any_pass(
         monkeypatch.setattr(oracle_module, "CURVATURE_ROWS_PER_FEATURE", 3)
     X, y = sample(name != "squared")
     whole = MACHINES[name](Nystrom(M, checkpoint=tmp_path / "whole")).fit(X, y)
+    assert (whole.solution_.solver == "method of multipliers") == (name == "hinge")
     passes = whole.solution_.passes
     for k in sorted({1, passes // 2, passes - 1}):
         how = Nystrom(M, checkpoint=tmp_path / str(k))

@@ -10,6 +10,6 @@ def test_a_bound_of_a_nondifferentiable_loss_holds(number):
     assert not judge_fit(nondifferentiable(number), PATHS[number % len(PATHS)])
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", [3, 21, 57, 68])
 def test_predictions_cost_what_the_objective_says(number):
     assert not judge_fit(scaled(number))

@@ -359,3 +359,12 @@ def test_random_features_have_the_same_way() -> None:
     machine = SVC(approximation=RandomFeatures(60)).fit(X, y)
     assert machine.solution_.solver == "method of multipliers"
     assert machine.solution_.status is Status.CONVERGED
+
+
+def test_functions_are_as_many_as_memory_has_room_for() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    machine = SVC(approximation=RandomFeatures(2100)).fit(X, y)
+    assert machine.solution_.solver == "method of multipliers"
+    assert machine.solution_.status is Status.CONVERGED
