@@ -24,7 +24,7 @@ from mercer.reduced.row_state import BlockRows, Held
 from mercer.reduced.targets import Values
 from mercer.regularizers.null_space import Constant, Empty, Polynomial
 from mercer.solvers.monitor import Progress
-from mercer.solvers.status import Status
+from mercer.solvers.status import ConvergenceWarning, Status
 
 cp = pytest.importorskip("cvxpy")
 
@@ -160,6 +160,8 @@ def test_values_kept_and_made_again_and_rows_read_again_lead_to_the_same() -> No
     # Of a row: f, g, three slopes and a known one, weights, four terms that differ; a column; and
     # its curvature in float32.
     least = N * (8.0 * (6 + 1 + 4 + 1) + 4.0)
+    # Of a step: the curvature, two sums of it and two factors.
+    least += 5 * 8.0 * M**2
     rooms = {"values": ROOM, "points": least + 8.0 * P * N, "rows": least, "none": least - 1.0}
     found = {}
     for name, room in rooms.items():
@@ -179,17 +181,22 @@ def test_values_kept_and_made_again_and_rows_read_again_lead_to_the_same() -> No
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
-def test_rows_that_memory_does_not_hold_are_passed_over_instead(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rows_that_memory_does_not_hold_leave_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3))
     y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=3000) > 0, 1, -1)
     most = SVC(approximation=Nystrom(20)).fit(X, y)
     monkeypatch.setattr(solve, "HELD_MEMORY_SHARE", 1e-5)
-    least = SVC(approximation=Nystrom(20)).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="ended without a bound .* memory_limit"):
+        least = SVC(approximation=Nystrom(20)).fit(X, y)
     assert most.solution_.solver == "method of multipliers"
+    assert most.solution_.converged
     assert least.solution_.solver == "reduced Newton"
+    assert least.solution_.status is Status.UNBOUNDED
+    assert not least.solution_.converged
+    assert least.solution_.gap == np.inf
+    assert least.solution_.dual == -np.inf
+    assert "without a certificate" in least.solution_.summary()[0]
     np.testing.assert_allclose(most.solution_.objective, least.solution_.objective, rtol=2e-4)
 
 
@@ -350,5 +357,14 @@ def test_random_features_have_the_same_way() -> None:
     X = rng.normal(size=(2000, 3))
     y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
     machine = SVC(approximation=RandomFeatures(60)).fit(X, y)
+    assert machine.solution_.solver == "method of multipliers"
+    assert machine.solution_.status is Status.CONVERGED
+
+
+def test_functions_are_as_many_as_memory_has_room_for() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    machine = SVC(approximation=RandomFeatures(2100)).fit(X, y)
     assert machine.solution_.solver == "method of multipliers"
     assert machine.solution_.status is Status.CONVERGED

@@ -57,12 +57,13 @@ def fit(
     C: Any = 1.0,
     gap: float = SHARP,
     rows: int = 64,
+    room: float = 2.0**30,
     **settings: Any,
 ) -> Reduced:
     """Solve a reduced problem with passes over blocks of a few rows."""
     kernel = kernel or Gaussian(1.0)
     k = 1 if np.ndim(Y) == 1 else np.shape(Y)[1]
-    passes = Passes(as_source(X, Y, s), rows=rows, n_jobs=1)
+    passes = Passes(as_source(X, Y, s), rows=rows, n_jobs=1, room=room)
     census = take_census(passes, 4000, 0, False)
     p = X.shape[1]
     task = Task(
@@ -136,6 +137,24 @@ def test_every_loss_against_a_conic_solver(
     np.testing.assert_allclose(
         objective(found, X, y, 3.0 * s[:, None], loss, P), found.solution.objective, rtol=1e-9
     )
+
+
+@pytest.mark.parametrize("curvature", ["summed", "sampled"])
+@pytest.mark.parametrize("loss", [Absolute(), Hinge(), EpsilonInsensitive(0.1)], ids=repr)
+def test_passes_that_keep_nothing_of_a_row_find_the_minimum_without_a_bound(
+    loss: Loss, curvature: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if curvature == "sampled":
+        monkeypatch.setattr(oracle_module, "MAX_DENSE_FEATURES", 4)
+        monkeypatch.setattr(oracle_module, "CURVATURE_ROWS_PER_FEATURE", 3)
+    X, y, s = sample(loss)
+    with pytest.warns(ConvergenceWarning, match="no bound is known"):
+        found = fit(X, y, s, loss, C=3.0, gap=1e-5, room=0.0)
+    assert found.solution.status is Status.UNBOUNDED
+    assert found.solution.gap == np.inf
+    least = reference(found, X, y, 3.0 * s, loss, np.ones((N, 1))).objective
+    # The estimate of the gap, by which the search ended, is of the same size as the gap.
+    assert abs(found.solution.objective - least) <= 1e-4 * least
 
 
 def test_powers_below_two_are_refused() -> None:
@@ -304,7 +323,7 @@ def test_odd_problems_end_well(loss: Loss, case: str) -> None:
     assert found.solution.status is Status.CONVERGED
     excess = found.solution.objective - known.objective
     assert -1e-6 * known.objective <= excess <= 1.5 * gap * abs(known.objective) + 1e-9
-    assert found.solution.passes <= 80
+    assert found.solution.passes <= 100
 
 
 def test_an_offset_that_features_do_not_see() -> None:
@@ -335,7 +354,7 @@ def test_an_interrupt_ends_the_fit(
     how: Nystrom, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Control comes back at once: with a machine if one was found for every problem."""
-    X, y, s = sample(Hinge(), 12)
+    X, y, s = sample(Logistic(), 12)
     Y = y if columns == 1 else np.column_stack([y, -y])
     # No memory for the curvature of two problems, so that they are solved one after the other.
     monkeypatch.setattr(solve_module, "FACTOR_MEMORY_SHARE", 0.0)
@@ -344,7 +363,7 @@ def test_an_interrupt_ends_the_fit(
     def interrupted(self: Passes, *args: Any, **more: Any) -> Any:
         nonlocal stopped
         assert not stopped, "a pass after the interrupt"
-        if self.count == 6:
+        if self.count == 3:
             stopped = True
             raise KeyboardInterrupt
         return whole(self, *args, **more)
@@ -352,14 +371,14 @@ def test_an_interrupt_ends_the_fit(
     monkeypatch.setattr(Passes, "__call__", interrupted)
     if columns == 2 or how.m == "auto":
         with pytest.raises(KeyboardInterrupt):
-            fit(X, Y, s, Hinge(), how)
+            fit(X, Y, s, Logistic(), how)
         return
     with pytest.warns(ConvergenceWarning, match="interrupted"):
-        found = fit(X, Y, s, Hinge(), how)
+        found = fit(X, Y, s, Logistic(), how)
     monkeypatch.undo()
     assert found.solution.status is Status.INTERRUPTED
     # The certificate is that of the coefficients.
-    known = objective(found, X, y, s[:, None], Hinge(), np.ones((N, 1)))
+    known = objective(found, X, y, s[:, None], Logistic(), np.ones((N, 1)))
     np.testing.assert_allclose(known, found.solution.objective, rtol=1e-9)
-    least = reference(found, X, y, s, Hinge(), np.ones((N, 1))).objective
+    least = reference(found, X, y, s, Logistic(), np.ones((N, 1))).objective
     assert found.solution.objective - least <= found.solution.gap

@@ -45,7 +45,7 @@ def codes(n_classes):
 
 def found(targets, loss, walls, space, y, C=1.0, tol=1e-6):
     source = as_source(X, y, S)
-    passes, how = Passes(source, rows=32, n_jobs=1), Nystrom(M, n_jobs=1)
+    passes, how = Passes(source, rows=32, n_jobs=1, room=2.0**30), Nystrom(M, n_jobs=1)
     census = take_census(passes, N, 0, False)
     task = Task(KERNEL, space, targets, loss, C * np.ones(targets.k), tol=tol, walls=walls)
     answer = solve(task, census, passes, how)

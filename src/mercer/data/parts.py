@@ -108,6 +108,9 @@ def _named(number: int) -> Iterator[None]:
 class Parts(Source):
     """Rows in several sources, summed over by an engine that has a ``map``.
 
+    The engine keeps nothing of the rows between two passes. Low-rank fits of nondifferentiable
+    losses, such as that of :class:`~mercer.SVC`, have no bound here: their gap is infinite.
+
     Parameters
     ----------
     sources : sequence of Source

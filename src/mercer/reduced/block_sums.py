@@ -112,7 +112,7 @@ class Slopes:
             self.before[part] = np.tile(before, self.points)
             F = F + rounding.mu * self.before[part]
         v = rounding.rounded.gradient(y, F)
-        if self.curvature is not None or (self.points == 1 and not rounding.loss.smooth):
+        if self.points == 1:
             D = np.broadcast_to(rounding.rounded.curvature(y, F), F.shape)
             self.S += np.einsum("nk,np,nq->kpq", self.c[part] * D, self.P[part], self.P[part])
             if self.curvature is not None:
@@ -136,7 +136,7 @@ class Slopes:
             smooth -= 0.5 * mu * self.before**2
         value = smooth if loss.smooth else loss.value(y, F)
         young = np.zeros(1)
-        if not loss.smooth:
+        if self.tilt is not None or not loss.smooth:
             young = np.maximum(value + loss.conjugate(y, v) - v * F, 0.0)
         return Sums(
             free=P.T @ G,

@@ -17,19 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._deadline import time_left
-from mercer._threads import team
+from mercer._threads import team, usable_cores
 from mercer._typing import Array
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Sums
 from mercer.data.keeping import Keeping
-from mercer.losses.base import ConjugateLoss
-from mercer.reduced.base import MAX_DENSE_FEATURES
+from mercer.losses.base import QuadraticDualLoss
 from mercer.reduced.multipliers import Point, Report, Search, search
-from mercer.reduced.newton import Minimum, Newton, residual_gap
+from mercer.reduced.newton import MAX_DUAL_RESIDUAL, Minimum, Newton, residual_gap
 from mercer.reduced.oracle import Evaluation, Oracle
+from mercer.reduced.passes import Passes, Record
 from mercer.reduced.problem import at_rows
 from mercer.reduced.row_state import (
     ALL,
+    Again,
     BlockRows,
     Certify,
     Curvature,
@@ -45,11 +46,15 @@ from mercer.solvers.status import Status
 
 __all__ = ["accepts", "minimize_kinked"]
 
-# Features up to which a factor of their curvature is made in every step.
-MAX_FEATURES = 2000
+# Matrices of curvature that each problem has at once: its own, the sum over blocks so far, and that
+# of a block. Two more are those of a step, which problems make one after the other.
+MATRICES, STEP_MATRICES = 3, 2
 
 # Beyond this steepness features of values in float32 have too few digits.
 MAX_SINGLE_STEEPNESS = 300.0
+
+# Sizes of targets and weights that float32 has room for, with sums of many and squares of few.
+MIN_SINGLE_SIZE, MAX_SINGLE_SIZE = 1e-15, 1e15
 
 # Relative gap up to which values in float32 lead.
 MIN_SINGLE_GAP = 3e-5
@@ -75,15 +80,8 @@ def accepts(oracle: Oracle) -> bool:
     ----------
     oracle : Oracle
     """
-    problem, source = oracle.problem, oracle.passes.source
-    loss = problem.loss
-    if loss.smooth or not isinstance(loss, ConjugateLoss) or problem.map.core is not problem.map:
-        return False
-    terms = loss.terms()
-    bounded = np.all(np.isfinite(terms.lower)) and np.all(np.isfinite(terms.upper))
-    # What makes features of values travels to other machines only where it is small.
-    most = MAX_FEATURES if source.memory is None else MAX_DENSE_FEATURES
-    return bool(bounded) and problem.map.r <= most and oracle.passes.room > 0.0
+    loss = oracle.problem.loss
+    return not loss.smooth and isinstance(loss, QuadraticDualLoss) and oracle.passes.room > 0.0
 
 
 def holding(oracle: Oracle) -> Held | None:
@@ -96,9 +94,9 @@ def holding(oracle: Oracle) -> Held | None:
     problem, passes = oracle.problem, oracle.passes
     if passes.n is None:
         return None
-    single = problem.map.steepness <= MAX_SINGLE_STEEPNESS
+    single = problem.map.steepness <= MAX_SINGLE_STEEPNESS and _moderate(oracle)
     none = Held(problem, single, (False, False), False)
-    room = passes.room / passes.n - _state_bytes(oracle, none)
+    room = (passes.room - _matrix_bytes(oracle)) / passes.n - _state_bytes(oracle, none)
     if room < 0.0:
         return None
     double, half = (size * problem.map.m for size in (8.0, 4.0))
@@ -106,6 +104,31 @@ def holding(oracle: Oracle) -> Held | None:
     points = not values[single] and 8.0 * problem.p <= room
     left = room - max(double * values[0], half * values[1]) - points * 8.0 * problem.p
     return Held(problem, single, values, points, left)
+
+
+def _moderate(oracle: Oracle) -> bool:
+    """Answer whether float32 has room for targets and weights of the rows that were drawn."""
+    pool = oracle.pool
+    Y, s = oracle.problem.targets(Block(pool.X, pool.y, pool.s, 0))
+    sizes = np.max(np.abs(Y), axis=0), np.max(s, axis=0) * oracle.problem.C
+    return all(
+        bool(np.all((size >= MIN_SINGLE_SIZE) & (size <= MAX_SINGLE_SIZE))) for size in sizes
+    )
+
+
+def _matrix_bytes(oracle: Oracle) -> float:
+    """Return the bytes of the curvatures of all problems, where one thread sums them."""
+    number = MATRICES * oracle.problem.k + STEP_MATRICES
+    return number * 8.0 * oracle.problem.map.r**2
+
+
+def _threads(oracle: Oracle) -> int | None:
+    """Return how many threads have room for curvatures of their own; None for all."""
+    passes = oracle.passes
+    if passes.source.memory is not None:
+        return passes.n_jobs
+    fit = int(passes.room / max(1.0, _matrix_bytes(oracle)))
+    return max(1, min(passes.n_jobs or usable_cores(), fit))
 
 
 def _state_bytes(oracle: Oracle, held: Held) -> float:
@@ -124,16 +147,16 @@ class _Server:
     ----------
     keeping : Keeping
     held : Held
-    timed : callable, optional
-        Makes a request that goes through all values: from its name and a function that makes it.
+    passes : Passes, optional
+        Where requests that go through all values count as passes, and answers may be kept.
     """
 
-    def __init__(
-        self, keeping: Any, held: Held, timed: Callable[[str, Callable[[], Any]], Any] | None = None
-    ) -> None:
+    def __init__(self, keeping: Any, held: Held, passes: Passes | None = None) -> None:
         self.keeping, self.held, self.single = keeping, held, held.single
-        self.timed = timed
+        self.record = None if passes is None else Record(passes, held)
         self.begun = False
+        self.past: list[dict[int, Any]] = []
+        """Requests that rows have not seen, because their answers were kept."""
 
     def __call__(self, asked: dict[int, Any], read: bool | None = None) -> dict[int, Any]:
         """Answer requests by the number of the problem; blocks are read if they must be."""
@@ -144,11 +167,19 @@ class _Server:
         read, self.begun = read or not self.begun, True
 
         def make() -> Sums:
+            if self.past:
+                self.keeping(Again(tuple(self.past)), True)
+                self.past = []
             found: Sums = self.keeping(asked, read)
             return found
 
-        name = next((n for kind, n in NAMES.items() if kind in kinds), "")
-        sums = make() if self.timed is None or not name else self.timed(name, make)
+        if self.record is None:
+            sums = make()
+        else:
+            name = next((n for kind, n in NAMES.items() if kind in kinds), "")
+            sums, made = self.record(name, asked, make)
+            if not made:
+                self.past.append(asked)
         found: dict[int, Any] = {j: Sums() for j in asked}
         for name, value in sums.items():
             j, _, own = name.partition(":")
@@ -207,9 +238,9 @@ def minimize_kinked(how: Newton, oracle: Oracle, W: Array, b: Array) -> Minimum 
     if held is None:
         return None
     passes = oracle.passes
-    blocks = passes.source.keeping(answer, held, rows=passes.rows, n_jobs=passes.n_jobs)
+    blocks = passes.source.keeping(answer, held, rows=passes.rows, n_jobs=_threads(oracle))
     with team(), blocks as keeping:
-        return _Run(how, oracle, W, b).go(_Server(keeping, held, passes.timed))
+        return _Run(how, oracle, W, b).go(_Server(keeping, held, passes))
 
 
 class _Run:
@@ -229,7 +260,6 @@ class _Run:
     def go(self, server: _Server) -> Minimum:
         """Minimize, again in float64 if that is needed."""
         found, how = self.found, self.how
-        first = found.W, found.b
         self.points = self._begin(server.held)
         tol = max(how.tol, MIN_SINGLE_GAP) if server.single else how.tol
         status = self._search(server, tol, range(self.k))
@@ -242,19 +272,14 @@ class _Run:
                 found.status = Status.CONVERGED if not open_ones else status or Status.STALLED
                 break
             if not server.single:
-                # Passes over rounded losses, which need no feasible slopes, may go on from there.
                 found.status = Status.STALLED
-                other = how.minimize(self.oracle, *first)
-                assert other.value is not None
-                if float(np.sum(other.value.gap)) < float(np.sum(value.gap)):
-                    return other
                 break
             server.refine()
             for j in open_ones:
-                self.points[j].primal, self.points[j].dual = np.inf, -np.inf
+                # Slopes that prove more than those of the next steps stay.
+                point, primal = self.points[j], float(value.primal[j])
+                point.primal, point.dual = primal, primal - float(value.gap[j])
             status = self._search(server, how.tol, open_ones)
-        rows = np.asarray(self.oracle.pool.rows)
-        found.slopes = server({ALL: Pick(rows)})[ALL]["v"]
         return found
 
     def _met(self, value: Evaluation) -> NDArray[np.bool_]:
@@ -332,12 +357,13 @@ class _Run:
         b = found.b = np.stack([point.best[1] for point in self.points], axis=1)
         found.mu = np.array([point.mu for point in self.points])
         A = problem.map.lift(W)
-        asked = {}
+        asked: dict[int, Any] = {ALL: Pick(np.asarray(self.oracle.pool.rows))}
         for j, point in enumerate(self.points):
             # A step whose length was found is made; slopes that were found the best are kept.
             asked[j] = Certify(A[:, j], b[:, j], **point.taken())
         read = server.single or server.held.reads(False)
         parts = server(asked, read and not server.held.points)
+        found.slopes = parts[ALL]["v"]
         sums = {
             name: np.stack([np.asarray(parts[j][name]) for j in range(self.k)], axis=-1)
             for name in parts[0]
@@ -348,6 +374,10 @@ class _Run:
         primal = 0.5 * np.sum(W * W, axis=0) + np.sum(b * d, axis=0) + sums["loss"]
         gap = 0.5 * np.sum(gw * gw, axis=0) + sums["young"]
         gap += residual_gap(b, gb, size, self.how.width)
+        # Without feasible slopes nothing is known but that losses are not negative.
+        wrong = np.max(ratio, axis=0, initial=0.0) > MAX_DUAL_RESIDUAL
+        unknown = np.where(np.any(d != 0, axis=0), np.inf, primal)
+        gap = np.where(wrong | np.isnan(gap), unknown, np.minimum(gap, unknown))
         found.value = Evaluation(
             smooth=primal,
             primal=primal,

@@ -48,7 +48,7 @@ MAX_SLACK = 1e6
 MAX_LINE_STEPS, MAX_FREE_STEPS = 12, 60
 
 # Shortest part of a step that is tried.
-MIN_STEP_PART = 1e-6
+MIN_STEP_PART = 1e-12
 
 # Steps in which slopes of curved rows are changed so that unpenalized columns balance.
 MAX_BALANCE_STEPS = 5

@@ -56,8 +56,9 @@ SHORT_STEP_SLOPE = 0.3
 # this part: what is left of either is rounding, of weights or features of very different sizes.
 STILL_STEPS, MIN_OBJECTIVE_FALL = 200, 1e-2
 
-# Passes in which slopes are balanced, and the residual beside its terms that is left to rounding.
-MAX_BALANCE_PASSES, MAX_DUAL_RESIDUAL = 6, 1e-10
+# Passes in which slopes are balanced, the residual beside its terms that they aim at, and the one
+# that is left to rounding.
+MAX_BALANCE_PASSES, BALANCED_RESIDUAL, MAX_DUAL_RESIDUAL = 6, 1e-13, 1e-10
 
 # How often a search goes on whose balanced slopes prove too little, to a gap smaller by what.
 MAX_TIGHTER_SEARCHES, TOLERANCE_FACTOR = 4, 0.1
@@ -96,6 +97,8 @@ class Minimum:
     resolution: float = 0.0
     """Gap that counts as none."""
     solver: str = "reduced Newton"
+    bounded: bool = True
+    """Whether the gap is proved, and not only an estimate by which the search ended."""
     slopes: Array | None = None
     """Slopes of the losses (k, n, views) that the certificate is of, at the rows of the pool."""
 
@@ -141,14 +144,19 @@ class Newton:
         W, b : (r, k) and (q, k) arrays
         """
         found = Minimum(W, b, np.full(W.shape[1], self.width))
+        # Slopes of rounded losses balance the unpenalized columns only at the minimum in these.
+        found.bounded = oracle.problem.loss.smooth
         found.resolution = self.tol * float(np.sum(self.least))
+        descent = _Descent(self, oracle, found)
         try:
-            found.status = _Descent(self, oracle, found).certified()
+            found.status = descent.certified()
         except KeyboardInterrupt:
             if found.value is None:
                 raise
             found.W, found.b, found.mu = found.known
             found.status = Status.INTERRUPTED
+            if descent.balances:
+                found.value = descent.proved(found.value)
         return found
 
 
@@ -209,11 +217,11 @@ class _Descent:
     def certified(self) -> Status:
         """Return how the run ended, with a certificate by slopes that prove it.
 
-        Slopes of rounded losses balance the unpenalized columns only at the minimum in these. What
-        is left of them bounds nothing, so that slopes of curved rows are changed until they do.
+        Slopes balance the unpenalized columns only at the minimum in these. What is left of them
+        bounds nothing, so that slopes of curved rows are changed until they do.
         """
         status = self.run()
-        if self.oracle.problem.loss.smooth or not len(self.found.b):
+        if not self.balances:
             return status
         for _ in range(MAX_TIGHTER_SEARCHES):
             self._balance()
@@ -229,6 +237,18 @@ class _Descent:
         self._balance()
         return Status.STALLED
 
+    @property
+    def balances(self) -> bool:
+        """Whether slopes are to balance unpenalized columns: those of a loss that has a dual."""
+        loss = self.oracle.problem.loss
+        if not (loss.smooth and len(self.found.b)):
+            return False
+        try:
+            loss.conjugate(np.zeros(1), np.zeros(1))
+        except ValueError:
+            return False
+        return True
+
     def _balance(self) -> None:
         """Replace the certificate by that of slopes that balance the unpenalized columns."""
         found, oracle = self.found, self.oracle
@@ -238,7 +258,7 @@ class _Descent:
         for _ in range(MAX_BALANCE_PASSES):
             worst = float(np.max(value.residual))
             late = np.any(tilt) and not time_left()
-            if worst <= np.finfo(float).eps or worst > 0.5 * before or late:
+            if worst <= BALANCED_RESIDUAL or worst > 0.5 * before or late:
                 break
             assert value.S is not None
             for j, S in enumerate(value.S):
@@ -246,13 +266,17 @@ class _Descent:
                 tilt[:, j] += np.linalg.lstsq(S + slack * np.eye(len(S)), value.gb[:, j])[0]
             before = worst
             value = oracle.evaluate(found.W, found.b, found.mu, "balance", False, tilt)
+        found.value = self.proved(value)
+        found.known = (found.W, found.b, found.mu)
+
+    def proved(self, value: Evaluation) -> Evaluation:
+        """Return a certificate with the gap that its slopes prove."""
         wrong = value.residual > MAX_DUAL_RESIDUAL
         gap = 0.5 * np.sum(np.square(value.gw), axis=0) + value.young
-        gap += residual_gap(found.b, value.gb, value.size, self.how.width)
+        gap += residual_gap(self.found.b, value.gb, value.size, self.how.width)
         # Without feasible slopes nothing is known but that losses are not negative.
-        unknown = np.where(np.any(oracle.d != 0, axis=0), np.inf, value.primal)
-        found.value = replace(value, gap=np.where(wrong, unknown, gap))
-        found.known = (found.W, found.b, found.mu)
+        unknown = np.where(np.any(self.oracle.d != 0, axis=0), np.inf, value.primal)
+        return replace(value, gap=np.where(wrong, unknown, gap))
 
     def run(self) -> Status:
         """Return how the search ended."""
@@ -378,8 +402,8 @@ class _Descent:
             self._curve(value.H, value.size)
         elif not known:
             self.factors = list(self.oracle.landmark_factors())
-        # The dual value is a bound up to (b - b*)'B'a, which is as large as the curvature lets b be
-        # far from its minimizer.
+        # The dual value is a bound up to (b - b*)'B'a. What the curvature says of b - b* is an
+        # estimate, by which the search ends.
         free = np.vstack([np.zeros_like(value.gw), value.gb])
         gap = value.gap + np.sum(free * self._solve(free), axis=0)
         found.value, found.known = replace(value, gap=gap), (found.W, found.b, found.mu)

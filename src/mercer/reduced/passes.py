@@ -19,7 +19,7 @@ from mercer.data.base import Source, Sums, Work
 from mercer.data.sampling import FingerprintSample
 from mercer.reduced.checkpoint import CheckpointError, load, same_files, save
 
-__all__ = ["CheckpointError", "Labels", "Passes", "RunningVariance"]
+__all__ = ["CheckpointError", "Labels", "Passes", "Record", "RunningVariance"]
 
 # More different labels than this mean that a number was given for a class.
 MAX_LABELS = 10_000
@@ -177,13 +177,94 @@ class Passes:
 
     def _keep(self, number: int, key: str, result: Sums) -> None:
         arrays = {f"s.{k}": v for k, v in _flat(result).items()}
+        self._save(number, {"key": np.array(key)} | arrays)
+
+    def _save(self, number: int, arrays: dict[str, Any]) -> None:
         try:
-            save(self._file(number), {"key": np.array(key)} | arrays)
+            save(self._file(number), arrays)
         except OSError as error:
             raise CheckpointError(
                 f"pass {number} could not be kept in {self.directory} ({error.strerror}); the "
                 f"{number} before it are there: make room and fit again to go on from them."
             ) from error
+
+
+class Record:
+    """Answers of blocks that keep state between requests, in the directory of some passes.
+
+    An answer depends on all requests before it, and so does its key. Requests that go through all
+    values count as passes: the file of such a pass has its answer, and those to the small requests
+    since the pass before it.
+
+    Parameters
+    ----------
+    passes : Passes
+    shared : object
+        What is the same in all requests.
+    """
+
+    def __init__(self, passes: Passes, shared: Any) -> None:
+        self.passes = passes
+        self.key = "" if passes.directory is None else digest([passes.identity, shared])
+        self.window: dict[str, Sums] = {}
+        """Answers that are not in a file yet, or were taken from the next one, by their keys."""
+        self.kept: dict[str, Sums] | None = None
+        """Answers in the file of the next pass; None before it was read."""
+
+    def __call__(self, name: str, request: Any, make: Callable[[], Sums]) -> tuple[Sums, bool]:
+        """Return an answer, and whether it was made now.
+
+        Parameters
+        ----------
+        name : str
+            Of the pass; empty for a request that is none.
+        request : object
+        make : callable
+            Returns the answer.
+        """
+        passes = self.passes
+        if passes.directory is None:
+            return passes.timed(name, make) if name else make(), True
+        self.key = digest([self.key, request])
+        number = passes.count
+        if self.kept is None:
+            self.kept = _answers(load(passes._file(number)))
+        made = self.key not in self.kept
+        if made:
+            answer = passes.timed(name, make) if name else make()
+        else:
+            answer = self.kept[self.key]
+            passes.count += bool(name)
+        self.window[self.key] = answer
+        if name:
+            if made:
+                passes._save(number, _arrays(self.window))
+            self.window, self.kept = {}, None
+        return answer, made
+
+
+def _arrays(answers: dict[str, Sums]) -> dict[str, Any]:
+    """Return answers by their keys as arrays by name."""
+    return {"keys": np.array(list(answers))} | {
+        f"{j}|{name}": value
+        for j, answer in enumerate(answers.values())
+        for name, value in answer.items()
+    }
+
+
+def _answers(stored: dict[str, Any] | None) -> dict[str, Sums]:
+    """Undo :func:`_arrays`; nothing of a file that is missing, or that has something else."""
+    if stored is None or "keys" not in stored:
+        return {}
+    answers = {str(key): Sums() for key in np.ravel(stored.pop("keys"))}
+    numbered = dict(enumerate(answers.values()))
+    try:
+        for place, value in stored.items():
+            j, _, name = place.partition("|")
+            numbered[int(j)][name] = value
+    except (ValueError, KeyError):
+        return {}
+    return answers
 
 
 def _flat(result: Sums) -> dict[str, Any]:

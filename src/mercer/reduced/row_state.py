@@ -28,10 +28,12 @@ from mercer.data.base import Block, Sums
 from mercer.kernels.points import pieces, take
 from mercer.losses.base import QuadraticDualLoss
 from mercer.reduced._kinked_numba import add_rows, along, fenchel_young, rounded
+from mercer.reduced.normal_sums import Whole
 from mercer.reduced.problem import Problem, as_rows, columns_of, single_problem
 
 __all__ = [
     "ALL",
+    "Again",
     "Balance",
     "Certify",
     "Curvature",
@@ -149,6 +151,13 @@ class Pick:
 
 
 @dataclass(frozen=True)
+class Again:
+    """Repeats requests whose sums are known, so that rows have the state they had after them."""
+
+    requests: tuple[dict[int, Any], ...]
+
+
+@dataclass(frozen=True)
 class Held:
     """What blocks keep, the same for all of them.
 
@@ -170,6 +179,13 @@ class Held:
     values: tuple[bool, bool]
     points: bool
     feature_bytes: float = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Rows make features, wherever they are.
+        return vars(self) | {"problem": Whole(self.problem)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state | {"problem": state["problem"].problem})
 
     def reads(self, single: bool) -> bool:
         """Answer whether rows are read again wherever values are needed."""
@@ -210,7 +226,9 @@ class ProblemRows:
         above, below, _, _, low, high = self.terms
         self.f, self.g = np.zeros(len(c)), np.zeros(0)
         # Slopes before any are known: of no loss, or halfway at a kink.
-        self.v0 = np.where(above > below, 0.0, 0.5 * (low + high))
+        with np.errstate(invalid="ignore"):  # slopes without an end have no middle
+            middle = np.where(np.isfinite(high - low), 0.5 * (low + high), 0.0)
+        self.v0 = np.where(above > below, 0.0, middle)
         self.v, self.best = self.v0.copy(), self.v0.copy()
         self.known: tuple[Array, Array] | None = None
         """Weighted slopes whose sum over raw functions is known, and that sum."""
@@ -332,17 +350,20 @@ class BlockRows:
         """Precision of values and features."""
         return np.float32 if self.single else np.float64
 
-    def answer(self, block: Block | None, asked: dict[int, Any]) -> Sums:
-        """Return the sums that problems ask for, by ``"number:name"``."""
+    def answer(self, block: Block | None, asked: dict[int, Any], again: bool = False) -> Sums:
+        """Return the sums that problems ask for, by ``"number:name"``.
+
+        What is asked again leaves out products of features, which rows do not keep.
+        """
         common = asked.get(ALL)
         found = Sums()
+        requests = {j: one for j, one in asked.items() if j != ALL}
+        for j, one in requests.items():
+            self.own[j].change(one)
         if isinstance(common, Refine):
             self._refine()
         elif isinstance(common, Pick):
             found[f"{ALL}:v"] = self._pick(common.rows)
-        requests = {j: one for j, one in asked.items() if j != ALL}
-        for j, one in requests.items():
-            self.own[j].change(one)
         X = self.points if self.points is not None else None if block is None else as_rows(block)
         parts = self._certified(X, requests)
         parts |= self._products(X, requests)
@@ -352,7 +373,7 @@ class BlockRows:
             elif isinstance(one, Balance):
                 parts[j] = self.own[j].balance(one)
             elif isinstance(one, Curvature):
-                parts[j] = self._curvature(X, self.own[j], one)
+                parts[j] = self._curvature(X, self.own[j], one, again)
         for j, sums in parts.items():
             found |= {f"{j}:{name}": value for name, value in sums.items()}
         return found
@@ -386,7 +407,7 @@ class BlockRows:
         ahead = {j: one for j, one in asked.items() if isinstance(one, Values)}
         whole: dict[int, Array] = {}
         if self.values[self.single] and self.R is None and X is not None:
-            self.R = self.problem.map.raw(X, self.single)
+            self.R = np.asarray(self.problem.map.raw(X, self.single))
         for j, one in asked.items():
             if not isinstance(one, Slopes):
                 continue
@@ -475,7 +496,7 @@ class BlockRows:
 
     # Features -------------------------------------------------------------------------------------
 
-    def _curvature(self, X: Any, own: ProblemRows, one: Curvature) -> Sums:
+    def _curvature(self, X: Any, own: ProblemRows, one: Curvature, again: bool) -> Sums:
         """Return sums of products of features over curved rows, in the lower triangle."""
         r, q = self.problem.map.r, own.P.shape[1]
         bent, _ = own.round(own.at(one.b), one.mu, np.empty(len(own.v)))
@@ -487,6 +508,8 @@ class BlockRows:
             weights = np.asarray(np.bincount(place, weights), dtype=float)
             columns = np.stack([np.bincount(place, column) for column in columns.T], axis=1)
         self._prepare(X, rows)
+        if again:
+            return Sums()
         H: Any = np.zeros((r, r), dtype=self.dtype, order="F")
         h = np.zeros((r, q))
         for sign in (1.0, -1.0):
@@ -539,11 +562,15 @@ def _times(R: Any, A: Any) -> Array:
 
 
 def answer(
-    block: Block | None, held: Held, asked: dict[int, Any], kept: BlockRows | None
+    block: Block | None, held: Held, asked: dict[int, Any] | Again, kept: BlockRows | None
 ) -> tuple[Sums, BlockRows]:
     """Answer what searches ask of a block, and return what it keeps for the next requests."""
     rows = kept
     if rows is None:
         assert block is not None  # the first request reads
         rows = BlockRows(block, held)
+    if isinstance(asked, Again):
+        for one in asked.requests:
+            rows.answer(block, one, again=True)
+        return Sums(), rows
     return rows.answer(block, asked), rows

@@ -22,7 +22,7 @@ from mercer.reduced.base import MAX_DENSE_FEATURES, Approximation, FeatureMap
 from mercer.reduced.block_sums import CURVATURE_ROWS, score
 from mercer.reduced.census import Census
 from mercer.reduced.cost import COST_ROWS, SOLVED_ROWS, Cost, approximation_cost
-from mercer.reduced.kinked import accepts, minimize_kinked
+from mercer.reduced.kinked import MATRICES, accepts, minimize_kinked
 from mercer.reduced.newton import Minimum, Newton
 from mercer.reduced.oracle import SIZE_ROWS, Oracle
 from mercer.reduced.passes import Passes
@@ -251,9 +251,8 @@ def open_passes(
         except ValueError as error:
             most = _largest(fewer, m)
             raise ValueError(f"{error}; {most} centres fit" if most else str(error)) from None
-    # Passes of a checkpoint are kept as sums, from which nothing is known of single rows.
     memory = parse(how.memory_limit) if source.memory is None else source.memory
-    room = HELD_MEMORY_SHARE * memory if source.keeps and not how.checkpoint else 0.0
+    room = HELD_MEMORY_SHARE * memory if source.keeps else 0.0
     return Passes(
         source,
         rows=height,
@@ -308,6 +307,7 @@ def solve(
     start = time.perf_counter()
     phi = choose_map(task, census, passes, how) if phi is None else phi
     limit = FACTOR_MEMORY_SHARE * parse(how.memory_limit) / (8.0 * (phi.r + 8) ** 2)
+    limit /= 1 if task.loss.smooth else MATRICES
     at_once = task.targets.k if share_curvature(task) else max(1, min(task.targets.k, int(limit)))
     if task.walls is not None and not task.walls.joint:
         at_once = 1
@@ -318,14 +318,7 @@ def solve(
         parts.append(_solve(task, census, passes, how, phi, columns, first))
     solution = _joined(parts, passes, census, phi, time.perf_counter() - start)
     if solution.status not in (Status.CONVERGED, Status.STOPPED):
-        warnings.warn(
-            f"the fit ended early ({solution.status.value}): its objective can be "
-            f"{solution.gap:.3g} above the minimum {solution.dual:.6g} among these functions, a "
-            f"relative gap of {solution.relative_gap:.2g}. Allow more iterations or time, or scale "
-            "the inputs.",
-            task.warning,
-            stacklevel=4,
-        )
+        warnings.warn(_shortfall(solution), task.warning, stacklevel=4)
     rows = None if phi.index is None else census.pool.rows[phi.index]
     return Reduced(
         phi,
@@ -334,6 +327,23 @@ def solve(
         solution,
         rows,
         np.hstack([part.found.W for part in parts]),
+    )
+
+
+def _shortfall(solution: ReducedSolution) -> str:
+    """Return what a fit lacks that did not converge, and what to do about it."""
+    if np.isfinite(solution.gap):
+        return (
+            f"the fit ended early ({solution.status.value}): its objective can be "
+            f"{solution.gap:.3g} above the minimum {solution.dual:.6g} among these functions, a "
+            f"relative gap of {solution.relative_gap:.2g}. Allow more iterations or time, or scale "
+            "the inputs."
+        )
+    return (
+        f"the fit ended without a bound ({solution.status.value}): how far its objective "
+        f"{solution.objective:.6g} is above the minimum was not computed, because the loss is "
+        "nondifferentiable and the state of each row was not kept. Raise memory_limit, give the "
+        "rows as one source and not as Parts, or use a smooth loss."
     )
 
 
@@ -509,6 +519,11 @@ def _joined(
     values = [part.found.value for part in parts]
     primal = sum(float(np.sum(value.primal)) for value in values if value is not None)
     gap = sum(float(np.sum(value.gap)) for value in values if value is not None)
+    for part in parts:
+        if not part.found.bounded:
+            gap = np.inf
+            if part.found.status is Status.CONVERGED:
+                part.found.status = Status.UNBOUNDED
     worst = next((p.found for p in parts if p.found.status is not Status.CONVERGED), parts[0].found)
     penalties = np.concatenate([0.5 * np.sum(part.found.W**2, axis=0) for part in parts])
     unknown = np.full(len(penalties), np.nan)
