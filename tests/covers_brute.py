@@ -39,7 +39,7 @@ class UnitBall(Covering):
     def norm(self):
         return 1.0
 
-    def log_covering(self, radius):
+    def _log_covering(self, radius):
         if radius >= 1:
             return 0.0
         t = np.floor(radius**-2 * (1 + 1e-12))

@@ -41,7 +41,7 @@ class PeriodicGaussian(Covering):
     def norm(self):
         return float(self.tails[0])
 
-    def log_covering(self, radius):
+    def _log_covering(self, radius):
         if radius >= self.norm:
             return 0.0
         k = self.heads[self.tails[self.heads] < radius]

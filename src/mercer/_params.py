@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import fields
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -148,6 +148,39 @@ def check_integer(name: str, value: Any, least: int) -> None:
     """Refuse a parameter that is not an integer, or is below the least value."""
     if not is_integer(value) or value < least:
         raise ValueError(f"{name} must be an integer, at least {least}, got {value!r}.")
+
+
+def check_positive(**values: Any) -> None:
+    """Raise ValueError for a parameter that is not a positive finite number.
+
+    Examples
+    --------
+    >>> check_positive(norm=2.0, size=np.inf)
+    Traceback (most recent call last):
+    ValueError: size must be positive and finite, got inf.
+    """
+    for name, value in values.items():
+        if not (_is_real(value) and 0 < value < np.inf):
+            raise ValueError(f"{name} must be positive and finite, got {value!r}.")
+
+
+def check_nonnegative(**values: Any) -> None:
+    """Raise ValueError for a parameter that is not a finite number of at least zero.
+
+    Examples
+    --------
+    >>> check_nonnegative(norm=0.0, jump=-1.0)
+    Traceback (most recent call last):
+    ValueError: jump must be finite and not negative, got -1.0.
+    """
+    for name, value in values.items():
+        if not (_is_real(value) and 0 <= value < np.inf):
+            raise ValueError(f"{name} must be finite and not negative, got {value!r}.")
+
+
+def _is_real(value: object) -> bool:
+    """Whether a value is a number that can be compared; a truth value is not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _is_component(value: Any) -> bool:

@@ -186,6 +186,51 @@ def test_rademacher_margins_hold(noise):
     assert failures <= ALLOWED
 
 
+def test_rademacher_margins_hold_for_coins_on_one_point():
+    """All rows are one point, and f = 1 or -1 there: the margins are signs, the risk is 1/2."""
+    rng = np.random.default_rng(4)
+    failures, with_half_the_loss = 0, 0
+    for number in range(60):
+        y = rng.choice([-1.0, 1.0], size=1000)
+        known = {"size": 1.0} if number % 2 else {"trace": 1000.0}
+        bound = rademacher_margin_bound(y * np.sign(y.sum() or 1.0), **known, delta=DELTA)
+        told = bound.constants
+        failures += bound.value < 0.5
+        with_half_the_loss += told["sum"].value - 0.5 * told["margin error"].value < 0.5
+    assert failures <= 60 * DELTA
+    # The draws can tell the margin loss from half of it.
+    assert with_half_the_loss > 30
+
+
+@pytest.mark.parametrize("m", [100, 1000])
+def test_coins_learnt_by_heart_are_not_certified(m):
+    """Each row is a point of its own, K = I: f over its norm is 1 / sqrt(m), the risk 1/2."""
+    t = np.full(m, 1 / math.sqrt(m))
+    for randomized in (False, True):
+        assert randomized_machine_bound(t, randomized=randomized, delta=DELTA).value >= 0.5
+    assert rademacher_margin_bound(t, size=1.0, delta=DELTA).value >= 0.5
+    # With a tenth of the divergence they would be.
+    scales = np.geomspace(1, 5 * math.sqrt(m), 50)
+    gibbs = stats.norm.cdf(-scales / math.sqrt(m))
+    assert pac_bayes_bound(gibbs, 0.1 * 0.5 * scales**2, m, delta=DELTA).min() < 0.4
+
+
+def test_rademacher_margins_by_the_formula():
+    """The least over 40 margins of three terms, written down once more, for margins of any size."""
+    rng = np.random.default_rng(5)
+    for R, m in ((1.0, 200), (2.5, 50), (0.3, 800)):
+        u = R * np.clip(0.4 + 0.4 * rng.standard_normal(m), -1.0, 1.0)
+        sums = []
+        for j in range(40):
+            rho = R * 2 ** (-j / 2)
+            loss = sum(min(1.0, max(0.0, 1 - v / rho)) for v in u) / m
+            spread = math.sqrt(math.log((j + 1) * (j + 2) / DELTA) / (2 * m))
+            sums.append(loss + 2 * R / (rho * math.sqrt(m)) + spread)
+        bound = rademacher_margin_bound(u, size=R, delta=DELTA)
+        assert bound.constants["sum"].value == pytest.approx(min(sums), rel=1e-12)
+        assert bound.value == pytest.approx(min(1.0, *sums), rel=1e-12)
+
+
 def test_rademacher_balls_hold():
     """Absolute errors clipped at 2, of functions of norm 1, targets of noise."""
     K = domain(40)[1]

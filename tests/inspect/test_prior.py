@@ -99,3 +99,10 @@ def test_default_width():
     many = RNG.standard_normal((5000, 3))
     # The squared distance of two normal points is twice a chi-square: its median is 2 * 2.366.
     assert default_width(many) == pytest.approx(np.sqrt(2.0 * 2.366), rel=0.05)
+
+
+def test_points_without_kernel_values():
+    with pytest.raises(ValueError, match="X must hold finite numbers"):
+        sample_paths(Gaussian(), np.array([[0.0], [np.nan], [1.0]]))
+    with pytest.raises(ValueError, match="n_paths must be an integer"):
+        sample_paths(Gaussian(), np.zeros((3, 1)), n_paths=-1)

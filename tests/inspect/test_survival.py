@@ -181,3 +181,11 @@ def test_machines_are_tuned_by_their_order():
     assert search.best_score_ > 0.6
     curves = search.best_estimator_.predict_survival_function(X, TIMES)
     assert integrated_brier_score(y, y, curves, TIMES) < 0.25
+
+
+def test_an_event_is_before_a_censoring_at_the_same_time():
+    inf = np.inf
+    assert concordance([[1.0, 1.0], [1.0, inf]], [0.0, 1.0]) == 1.0
+    assert concordance([[1.0, 1.0], [1.0, inf]], [1.0, 0.0]) == 0.0
+    with pytest.raises(ValueError, match="no two targets"):
+        concordance([[1.0, 1.0], [1.0, 1.0]], [0.0, 1.0])

@@ -118,3 +118,12 @@ def test_a_square_is_symmetric_and_that_of_a_call(kernel, kind):
         # Five products and their sum, and powers of three of them, each to a few roundings.
         scale = np.max(np.abs(kernel(points)))
         np.testing.assert_allclose(K, kernel(points), atol=50 * np.finfo(kind).eps * scale)
+
+
+@pytest.mark.parametrize(
+    ("p", "degree", "name"),
+    [(2, -1, "degree"), (-1, 2, "p"), (0, 2, "p"), (2, 1.5, "degree"), (2, np.nan, "degree")],
+)
+def test_monomials_of_no_number_of_variables_or_degree(p, degree, name):
+    with pytest.raises(ValueError, match=f"^{name} must be an integer"):
+        monomials(p, degree)

@@ -140,7 +140,12 @@ def refit_to_support(
     last = machine[-1] if isinstance(machine, Pipeline) else machine
     if not hasattr(last, "support_"):
         raise ValueError(f"{type(last).__name__} has no support_: no few rows make it up")
-    given = np.unique(np.asarray(given, dtype=np.intp))
+    rows_given = np.asarray(given)
+    if rows_given.size and not (
+        rows_given.dtype.kind in "iu" and np.min(rows_given) >= 0 and np.max(rows_given) < m
+    ):
+        raise ValueError(f"given must hold numbers of rows, from 0 to {m - 1}, got {given!r}")
+    given = np.unique(rows_given.astype(np.intp))
     kept = np.setdiff1d(np.asarray(last.support_, dtype=np.intp), given)
     used = np.union1d(kept, given)
     others = np.setdiff1d(np.arange(m), used)

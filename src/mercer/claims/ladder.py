@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from mercer._params import check_positive
 from mercer._sklearn import safe_indexing
 from mercer._typing import AnyArray, Array, Estimator, PointsLike, SplitterLike
 from mercer.claims.audit import Audit
@@ -119,6 +120,8 @@ def ladder(
     random_state : int, default=0
         Draws the half of the rows that a prior is fitted to.
     """
+    if largest is not None:
+        check_positive(largest=largest)
     made = _Ladder(model, sample, found, delta, largest, random_state)
     rungs = [made.held_out()] if sample.X_test is not None else [_no_rows()]
     if cv == "auto" and len(sample.y) > MAX_ROWS_FOLDED:

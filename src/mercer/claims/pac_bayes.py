@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from mercer._params import check_positive
 from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.claims.quotable import INDEPENDENT, confidence, logarithm
 from mercer.claims.record import Assumption, Bound, Constant
-from mercer.claims.tails import kl_upper, log_kl_moment, one_each
+from mercer.claims.tails import check_margins, half_digits, kl_upper, log_kl_moment, one_each
 from mercer.claims.weights import Weights
 
 __all__ = [
@@ -85,6 +86,8 @@ def pac_bayes_bound(
     array([0.079, 0.1  , 0.213])
     """
     log_delta = logarithm(delta, choices)
+    if not np.all(np.asarray(divergence) >= 0):
+        raise ValueError("divergence must hold numbers of at least zero, without NaN")
     budget = (np.asarray(divergence) + log_kl_moment(n_samples) - log_delta) / n_samples
     return kl_upper(risk, budget)
 
@@ -112,7 +115,8 @@ def randomized_machine_bound(
     ----------
     margins : array-like of shape (m,)
         :math:`t_i = y_i f(x_i)/(\|f\|\|\phi(x_i)\|)` on rows that the prior does not depend on,
-        from :meth:`Weights.margins`.
+        from :meth:`Weights.margins`. They lie in [-1, 1] by Cauchy and Schwarz, and others raise an
+        error, because f was not divided by its norm.
     cosine : float, optional
         Of the angle between the machine and the centre of the prior; without it the prior is
         centred at 0.
@@ -137,14 +141,18 @@ def randomized_machine_bound(
     at most 0.0672, by PAC-Bayes with prior 0, of the sign (twice the randomized machine's),
     assuming that the rows are independent draws of the distribution to come
     """
-    t = one_each(margins, "margins")
+    t = check_margins(margins)
     m = len(t)
-    etas = np.zeros(1) if cosine is None else np.asarray(prior_scales, dtype=float)
+    if cosine is not None and not abs(cosine) <= 1 + half_digits(cosine):
+        raise ValueError(f"cosine must lie between -1 and 1, got {cosine!r}.")
+    etas = np.zeros(1) if cosine is None else _positive_scales(prior_scales, "prior_scales")
     priors = choices * len(etas)
 
     def at(mu: Array) -> tuple[float, float, float, float, float]:
         gibbs = ndtr(-mu[:, None] * t).mean(axis=1)
         KL = 0.5 * (mu[:, None] ** 2 + etas**2 - 2.0 * mu[:, None] * etas * (cosine or 0.0))
+        # Half a squared distance: what rounding takes below zero is zero.
+        KL = np.maximum(KL, 0.0)
         values = pac_bayes_bound(gibbs[:, None], KL, m, delta=delta, choices=priors)
         i, j = np.unravel_index(np.argmin(values), values.shape)
         return float(values[i, j]), float(mu[i]), float(etas[j]), float(gibbs[i]), float(KL[i, j])
@@ -224,13 +232,12 @@ def randomized_regression_bound(
     0.55
     """
     X, y = np.asarray(X, dtype=float), one_each(y, "y")
-    if not largest > 0:
-        raise ValueError(f"largest must be a positive error, got {largest!r}")
+    check_positive(largest=largest, unit=unit)
     error, sizes = y - weights(X), weights.sizes(X)
     squared = weights.inner(weights)
     if prior is not None:
         squared += prior.inner(prior) - 2.0 * weights.inner(prior)
-    s = unit / np.asarray(scales, dtype=float)
+    s = unit / _positive_scales(scales, "scales")
     gibbs = np.array([_clipped(error, each * sizes, largest).mean() for each in s]) / largest
     KL = max(squared, 0.0) / (2.0 * s**2)
     priors = choices * len(s)
@@ -248,6 +255,13 @@ def randomized_regression_bound(
         | confidence(delta, priors),
         assumptions=(INDEPENDENT, BEFORE),
     )
+
+
+def _positive_scales(values: Sequence[float], name: str) -> Array:
+    """Return scales of a prior, or raise ValueError if one is not a positive number."""
+    scales = one_each(values, name)
+    check_positive(**{f"{name}[{i}]": float(value) for i, value in enumerate(scales)})
+    return scales
 
 
 def _clipped(mean: Array, scale: Array, largest: float) -> Array:

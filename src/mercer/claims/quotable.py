@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 
+from mercer._params import check_nonnegative, check_positive
 from mercer._sklearn import safe_indexing
 from mercer._typing import Array, PointsLike, Predictor, SplitterLike, TargetsLike
 from mercer.claims.record import Assumption, Bound, Constant
@@ -169,16 +170,15 @@ def mean_bound(
     looking at these rows
     """
     losses = one_each(losses, "losses")
-    if not largest > 0:
-        raise ValueError(f"largest must be a positive loss, got {largest!r}")
+    check_positive(largest=largest)
     m, q = len(losses), float(losses.mean())
     log_delta = logarithm(delta, choices)
     if method == "sub-gaussian":
-        if scale is None or not scale > 0:
+        if scale is None:
             raise ValueError(
-                "method='sub-gaussian' needs scale, a positive number known before the rows, got "
-                f"{scale!r}"
+                "method='sub-gaussian' needs scale, a positive number known before the rows"
             )
+        check_positive(scale=scale)
         value, name = q + scale * np.sqrt(-2.0 * log_delta / m), "sub-Gaussian"
         needed = Assumption(f"losses are sub-Gaussian with scale {scale:g}", "given")
         known = np.inf
@@ -226,6 +226,7 @@ def losses_of(machine: Predictor, X: PointsLike, y: TargetsLike, largest: float 
             "largest, a number chosen before looking at the rows, at which errors are clipped; "
             "or ask for intervals that hold instead, mercer.ConformalRegressor"
         )
+    check_nonnegative(largest=largest)
     return np.asarray(np.minimum(np.abs(predicted - y), largest), dtype=float)
 
 
@@ -329,7 +330,7 @@ def cross_validated_estimate(
     return Bound(
         float(np.nanmean(losses)),
         f"{folds}-fold cross-validation, an estimate without a guarantee",
-        majority_error(y) if is_classifier(machine) else float(largest or np.inf),
+        majority_error(y) if is_classifier(machine) else float(largest or 0.0),
         constants={"folds": Constant(float(folds), "number of refits")},
         assumptions=(
             INDEPENDENT,

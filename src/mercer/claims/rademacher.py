@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mercer._params import check_nonnegative, check_positive
 from mercer._typing import Array
 from mercer.claims.quotable import INDEPENDENT, confidence, logarithm
 from mercer.claims.record import Assumption, Bound, Constant
-from mercer.claims.tails import one_each, some_samples
+from mercer.claims.tails import check_margins, half_digits, one_each, some_samples
 
 __all__ = ["local_complexity", "rademacher_bound", "rademacher_margin_bound"]
 
@@ -32,6 +33,13 @@ def _deviation(width: float, trace: float | None, m: int, log_delta: Array) -> t
         return 2.0 * width / np.sqrt(m) + np.sqrt(-log_delta / (2.0 * m)), "radius"
     spread = 3.0 * np.sqrt((np.log(2.0) - log_delta) / (2.0 * m))
     return 2.0 * width * np.sqrt(trace) / m + spread, "trace"
+
+
+def _check_extent(size: float | None, trace: float | None) -> None:
+    """Raise ValueError unless one of size and trace is given, as a positive number."""
+    if (size is None) == (trace is None):
+        raise ValueError("give size, a bound on the length of all points, or the trace of K")
+    check_positive(**({"trace": trace} if size is None else {"size": size}))
 
 
 def rademacher_bound(
@@ -89,8 +97,9 @@ def rademacher_bound(
     """
     losses = one_each(losses, "losses")
     m = len(losses)
-    if (size is None) == (trace is None):
-        raise ValueError("give size, a bound on the length of all points, or the trace of K")
+    _check_extent(size, trace)
+    check_nonnegative(norm=norm, lipschitz=lipschitz)
+    check_positive(largest=largest)
     width = lipschitz * norm * (1.0 if size is None else size) / largest
     excess, _ = _deviation(width, trace, m, np.asarray(logarithm(delta, choices)))
     inside = losses.min() >= 0.0 and losses.max() <= largest
@@ -141,7 +150,8 @@ def rademacher_margin_bound(
     ----------
     margins : array-like of shape (m,)
         :math:`u_i`, in units of the kernel's space: for points of one length R they are R times
-        those of :meth:`Weights.margins`.
+        those of :meth:`Weights.margins`. None exceeds R, and their squares sum to no more than the
+        trace; others raise an error, because f was not divided by its norm.
     size : float, optional
         The bound R on the length of points.
     trace : float, optional
@@ -163,9 +173,16 @@ def rademacher_margin_bound(
     >>> print(rademacher_margin_bound(np.full(400, 0.05), size=1.0, trivial=0.4))
     says nothing (1, where 0.4 is known without it), by Rademacher average and margins
     """
-    u = one_each(margins, "margins")
-    if (size is None) == (trace is None):
-        raise ValueError("give size, a bound on the length of all points, or the trace of K")
+    _check_extent(size, trace)
+    if trace is None:
+        u = check_margins(margins, size or 0.0)
+    else:
+        u = one_each(margins, "margins")
+        if not np.linalg.norm(u) <= np.sqrt(trace) * (1.0 + half_digits(margins)):
+            raise ValueError(
+                f"the squares of the margins sum to {float(u @ u):.6g}, where those of a function "
+                f"of norm 1 sum to at most the trace of K, {trace:.6g}; divide f by its norm"
+            )
     j = np.arange(N_MARGINS)
     rho = (1.0 if size is None else size) * 2.0 ** (-0.5 * j)
     ramp = np.clip(1.0 - u / rho[:, None], 0.0, 1.0).mean(axis=1)
@@ -229,7 +246,14 @@ def local_complexity(
     0.1183
     """
     n_samples = some_samples(n_samples)
-    values = np.clip(np.asarray(eigenvalues, dtype=float), 0.0, None) * norm**2
+    check_nonnegative(norm=norm)
+    if not radius >= 0:
+        raise ValueError(f"radius must be a mean square of at least zero, got {radius!r}.")
+    values = one_each(eigenvalues, "eigenvalues")
+    if not np.max(values) < np.inf:
+        raise ValueError("eigenvalues must be finite")
+    # Rounding makes eigenvalues of zero slightly negative.
+    values = np.maximum(values, 0.0) * norm**2
     kept = np.minimum(radius, values)
     return Bound(
         float(np.sqrt(2.0 * kept.sum() / n_samples)),

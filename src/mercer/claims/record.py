@@ -83,6 +83,8 @@ class Bound:
     >>> bound = Bound(0.083, "binomial tail on held-out rows", trivial=0.37)
     >>> bound.vacuous, bound.valid
     (False, True)
+    >>> Bound(-0.778, "a norm below zero").vacuous
+    True
     >>> print(bound)
     at most 0.083, by binomial tail on held-out rows
     >>> print(Bound(3.2, "Rademacher complexity", trivial=0.37))
@@ -101,8 +103,12 @@ class Bound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether it says no more than what is known without it."""
-        return not self.value < self.trivial
+        """Whether it adds nothing to what is known without it.
+
+        True of a value that is not below ``trivial``, of one that is no bound (negative or NaN),
+        and of a bound that is not ``valid``.
+        """
+        return not (self.valid and 0 <= self.value < self.trivial)
 
     @property
     def valid(self) -> bool:
@@ -118,6 +124,8 @@ class Bound:
         if not self.valid:
             broken = next(a.text for a in self.assumptions if a.status == "violated")
             return f"may not be quoted, by {self.method}: it needs that {broken}"
+        if not self.value >= 0:
+            return f"may not be quoted, by {self.method}: its value is {self.value:.3g}"
         if self.vacuous:
             known = f"{self.value:.3g}, where {self.trivial:.3g} is known without it"
             return f"says nothing ({known}), by {self.method}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._params import check_nonnegative, check_positive
 from mercer._typing import PointsLike, TargetsLike
 from mercer.claims.weights import weights_of
 from mercer.kernels.base import Kernel
@@ -86,6 +87,8 @@ def class_size(
     >>> round(wide.effective_rank, 1), round(narrow.effective_rank, 1)
     (1.2, 4.8)
     """
+    check_nonnegative(norm=norm)
+    check_positive(precision=precision, **({} if C is None else {"C": C}))
     n, diagonal = X.shape[0], np.asarray(kernel.diag(X), dtype=float)
     trace = float(diagonal.mean())
     values = _eigenvalues(kernel, X)

@@ -14,7 +14,16 @@ from scipy.special import entr, gammaln, rel_entr, xlogy
 
 from mercer._typing import Array
 
-__all__ = ["binomial_upper", "hoeffding", "kl_upper", "log_choose", "log_kl_moment", "split_kl"]
+__all__ = [
+    "binomial_upper",
+    "check_margins",
+    "check_signs",
+    "hoeffding",
+    "kl_upper",
+    "log_choose",
+    "log_kl_moment",
+    "split_kl",
+]
 
 
 # Halvings of [0, 1]; the upper end is returned, so that rounding never makes a bound smaller.
@@ -42,6 +51,67 @@ def one_each(values: ArrayLike, name: str) -> Array:
     if np.isnan(found).any():
         raise ValueError(f"{name} holds NaN in {int(np.isnan(found).sum())} of {len(found)} rows")
     return found
+
+
+def check_signs(y: ArrayLike, name: str = "y") -> Array:
+    """Return labels of rows, or raise ValueError if one of them is neither -1 nor 1.
+
+    Examples
+    --------
+    >>> check_signs([0, 1])
+    Traceback (most recent call last):
+    ValueError: y must hold labels -1 and 1, got 0; map two classes by np.where(y == c, 1, -1)
+    """
+    signs = one_each(y, name)
+    wrong = signs[np.abs(signs) != 1.0]
+    if len(wrong):
+        raise ValueError(
+            f"{name} must hold labels -1 and 1, got {wrong[0]:g}; map two classes by "
+            "np.where(y == c, 1, -1)"
+        )
+    return signs
+
+
+def half_digits(values: ArrayLike) -> float:
+    r"""Return :math:`\sqrt\epsilon` of the type of numbers, what sums of products may lose.
+
+    Examples
+    --------
+    >>> half_digits(np.ones(2)) == 2.0**-26
+    True
+    """
+    dtype = np.asarray(values).dtype
+    return float(np.sqrt(np.finfo(dtype if dtype.kind == "f" else np.float64).eps))
+
+
+def check_margins(margins: ArrayLike, size: float = 1.0) -> Array:
+    r"""Return margins of a function of norm 1, or raise ValueError if they cannot be.
+
+    By Cauchy and Schwarz :math:`|f(x)| \le \|f\| \|\phi(x)\| \le R`; the values may exceed it by
+    half the digits of their type, so that rounding alone is no error.
+
+    Parameters
+    ----------
+    margins : array-like of shape (m,)
+        :math:`y_i f(x_i)/\|f\|`.
+    size : float, default=1.0
+        The bound R on the length of points; 1 for margins divided by it.
+
+    Examples
+    --------
+    >>> check_margins([0.5, 1.5])
+    Traceback (most recent call last):
+    ValueError: margins reach 1.5, where no function of norm 1 exceeds 1 (Cauchy and Schwarz);
+    divide f by its norm, or take Weights.margins
+    """
+    u = one_each(margins, "margins")
+    largest = float(np.max(np.abs(u)))
+    if not largest <= size * (1.0 + half_digits(margins)):
+        raise ValueError(
+            f"margins reach {largest:.6g}, where no function of norm 1 exceeds {size:.6g} "
+            "(Cauchy and Schwarz); divide f by its norm, or take Weights.margins"
+        )
+    return u
 
 
 def some_samples(n_samples: float) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mercer._params import check_positive
 from mercer.claims.quotable import error_bound, mean_bound
 from mercer.claims.record import Bound
 
@@ -105,6 +106,9 @@ def risk_controlled_threshold(
             "losses has a row for each held-out row and a column for each threshold; got shape "
             f"{losses.shape} for {thresholds.size} thresholds."
         )
+    check_positive(largest=largest)
+    if np.isnan(thresholds).any():
+        raise ValueError(f"thresholds holds NaN in {int(np.isnan(thresholds).sum())} places.")
     if not 0.0 < target < largest:
         raise ValueError(f"target is a risk between 0 and {largest:g}, not {target:g}.")
     errors = losses.dtype == np.bool_

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._typing import PointsLike
 from mercer.claims.certified import CertifiedSVC
+from mercer.machines.automatic import named
 from mercer.selection.tuning import Tuning
 
 __all__ = [
@@ -159,12 +160,14 @@ def measured(fitted: object) -> list[str]:
     >>> from mercer import SVC
     >>> measured(SVC(gamma="scale")), measured(SVC(gamma=0.5)), measured(SVC(kernel="linear"))
     (["gamma='scale'"], [], [])
+    >>> measured(SVC(kernel="matern", gamma="median"))
+    ["gamma='median'"]
     """
     given = fitted.get_params(deep=False) if isinstance(fitted, BaseEstimator) else {}
     words = {"gamma": ("scale", "median", "tuned"), "C": ("auto",)}
     words |= {"epsilon": ("auto",), "nu": ("auto",), "length_scale": ("auto", "median")}
     found = [f"{name}={given[name]!r}" for name in words if _is_word(given.get(name), words[name])]
-    if given.get("kernel", "rbf") not in ("rbf", "poly", "sigmoid", "gaussian", "laplace"):
+    if not named(given.get("kernel", "rbf")):
         # A kernel that is given as an object, or is linear, has no gamma.
         found = [one for one in found if not one.startswith("gamma")]
     return found + (["standardize=True"] if given.get("standardize") is True else [])

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._typing import Array
+from mercer.claims.tails import check_signs
 from mercer.kernels.base import Kernel
 from mercer.machines.protocol import KernelFunction
 
@@ -85,12 +87,19 @@ class Weights:
         r"""Return the lengths of the points in the kernel's space, :math:`\sqrt{k(x,x)+c^2}`."""
         return np.asarray(np.sqrt(self.kernel.diag(X) + self.constant**2))
 
-    def margins(self, X: Array, signs: object) -> Array:
-        r"""Return normalized margins :math:`y f(x) / (\|f\| \|\phi(x)\|)`, in [-1, 1]."""
-        norm = self.norm
+    def margins(self, X: Array, signs: ArrayLike) -> Array:
+        r"""Return normalized margins :math:`y f(x) / (\|f\| \|\phi(x)\|)`, in [-1, 1].
+
+        Parameters
+        ----------
+        X : (m, p) array
+        signs : (m,) array
+            Labels -1 and 1.
+        """
+        y, norm = check_signs(signs, "signs"), self.norm
         if norm == 0.0:
             return np.zeros(len(X))
-        return np.asarray(np.asarray(signs) * self(X) / (norm * self.sizes(X)))
+        return np.asarray(y * self(X) / (norm * self.sizes(X)))
 
 
 def weights_of(machine: KernelFunction, *, constant: float = OFFSET) -> Weights:

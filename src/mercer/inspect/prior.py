@@ -6,6 +6,7 @@ import numpy as np
 from scipy import linalg
 from scipy.spatial.distance import pdist
 
+from mercer._params import check_integer
 from mercer.inspect.projection import complement, monomials
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, as_points, dense_double
@@ -44,7 +45,10 @@ def sample_paths(
     >>> sample_paths(Gaussian(), np.linspace(0, 1, 50)[:, None], random_state=0).shape
     (50, 3)
     """
+    check_integer("n_paths", n_paths, 1)
     K = np.asarray(kernel(X), dtype=float)
+    if not np.isfinite(K).all():
+        raise ValueError("X must hold finite numbers: some kernel values are NaN or infinite.")
     Z = complement(monomials(kernel, X))
     values, vectors = linalg.eigh(Z.T @ K @ Z)
     noise = len(K) * np.finfo(float).eps * float(np.linalg.norm(K))

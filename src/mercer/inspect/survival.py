@@ -38,7 +38,9 @@ def concordance(
     .. math:: \frac{\sum_{ij} w_i\, [y_i < y_j]\, ([f_i < f_j] + \tfrac12 [f_i = f_j])}
               {\sum_{ij} w_i\, [y_i < y_j]}
 
-    over the pairs of which is known for certain that :math:`y_i < y_j`. Without `train` all weigh
+    over the pairs of which is known for certain that :math:`y_i < y_j`. An observed value counts as
+    smaller than one that is censored from the right at the same value, which is at least that
+    large; two observed values that are equal are no pair. Without `train` all weigh
     the same (Harrell), and the measure depends on how much was censored; with it,
     :math:`w_i = G(y_i)^{-2}` makes up for that (Uno).
 

@@ -213,6 +213,8 @@ def monomials(p: int, degree: int) -> Array:
            [1, 1],
            [0, 2]])
     """
+    check_integer("p", p, 1)
+    check_integer("degree", degree, 0)
     count = comb(p + degree - 1, degree)
     if count > MOST_FEATURES:
         raise ValueError(

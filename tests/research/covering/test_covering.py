@@ -62,7 +62,7 @@ class Logarithmic(Covering):
     name: str = "dimension"
     norm = 1.0
 
-    def log_covering(self, radius):
+    def _log_covering(self, radius):
         return self.dimension * np.log(1 / radius)
 
 

@@ -105,7 +105,7 @@ def test_a_value_at_half_the_margin_counts_on_one_side_only():
     assert at == pytest.approx(np.log(np.ceil(1 / 0.25)))
 
     class Sharp(Interval):
-        def log_covering(self, radius):
+        def _log_covering(self, radius):
             return float(np.log(np.ceil(self.largest / radius)))
 
     assert margin_bound(Sharp(1.0), 0.5, 1000).log_covering == pytest.approx(np.log(5))
@@ -153,7 +153,7 @@ def test_where_all_margins_begin_to_speak():
 
 def test_conditions_are_checked_before_a_number_is_quoted():
     # Far too few rows: the formula is negative, and must not be taken for a certainty.
-    bound = margin_distribution_bound(np.r_[np.ones(9), -30.0], 1.0)
+    bound = margin_distribution_bound(np.r_[np.ones(9), -30.0], 1.0, size=30.0)
     assert bound.value < 0
     assert not bound.valid
     assert "may not be quoted" in str(bound)

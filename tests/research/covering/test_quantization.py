@@ -101,7 +101,7 @@ class Law(Covering):
 
     norm = 1.0
 
-    def log_covering(self, radius):
+    def _log_covering(self, radius):
         if radius >= 1:
             return 0.0
         return (1 / radius) ** self.power * np.log(1 / radius) ** self.log_power

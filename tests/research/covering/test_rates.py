@@ -93,5 +93,5 @@ def test_exponents_of_capacity():
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="above 0"):
+    with pytest.raises(ValueError, match="exponent must be positive"):
         PolynomialDecay(0.0)

@@ -161,7 +161,7 @@ def test_no_number_of_rows_suffices_for_a_class_that_fits_everything():
 def test_steps_of_coverings_are_taken_from_the_side_that_holds():
     # A finite count that falls to one at radius 0.05: the width may lie exactly on the step.
     class Step(Interval):
-        def log_covering(self, radius):
+        def _log_covering(self, radius):
             return 0.0 if radius >= 0.05 else 100.0
 
     rule = Inequality("rule", factor=1.0, rate=1.0)

@@ -6,6 +6,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mercer.kernels import Gaussian
 from mercer.regularizers import Empty, Polynomial
@@ -16,9 +17,11 @@ from mercer.research.fusion import (
     StabilityCurve,
     StableLSSVR,
     System,
+    slab,
     stability_curve,
 )
 from mercer.research.fusion.slab import Slab
+from mercer.research.linear.constrained import constrained_least_squares
 from mercer.research.selection.folds import Folds
 
 KERNEL = Gaussian(0.7)
@@ -61,6 +64,29 @@ def test_least_squares_between_hyperplanes_against_a_conic_solver(tau):
     assert found.cost - found.gap <= value + 1e-9
     # F has singular values beyond 1, so that costs within TOL have distances within its root.
     assert found.z == pytest.approx(z, abs=np.sqrt(2 * TOL * (t @ t)))
+
+
+def test_algebra_of_hundreds_of_rows_has_one_thread(monkeypatch):
+    """Threads of BLAS would wait for each other: at 500 samples that took four times as long."""
+    held = []
+
+    def threads():
+        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+    def watched(*args):
+        held.extend(threads())
+        return constrained_least_squares(*args)
+
+    monkeypatch.setattr(slab, "constrained_least_squares", watched)
+    stable, y = FastStable(*parts()), parts()[0].y
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        stable.solve(y, 0.01)
+        assert threads() == before
+    if max(before) < 2:
+        pytest.skip("this BLAS has no second thread")
+    assert held
+    assert set(held) == {1}
 
 
 def test_directions_that_matter_for_nothing_are_zero():

@@ -139,3 +139,43 @@ def test_what_is_no_alternative_is_refused():
         PositiveOr(np.eye(2), np.zeros(2), [(0, 0)])
     with pytest.raises(ValueError, match="not convex"):
         PositiveOr(np.eye(2), -np.ones(2), [(0, 1)]).solve(2.0)
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1e-5, 1e5, 1e10])
+@pytest.mark.parametrize("seed", range(3))
+def test_units_of_the_costs_do_not_matter(seed, unit):
+    """With H times a and f times b the minimizer is b / a of what it was, the value b^2 / a."""
+    plain = instance(4, [(0, 1), (2, 3)], seed)
+    best = enumerated(plain)
+    # The gap that counts as none, 1e-6 of the value and the squared cost in units of H.
+    gap = 1e-6 * (np.max(plain.f**2 / np.diagonal(plain.H)) + abs(best))
+    x = plain.solve().x
+    for a, b in ((unit, 1.0), (1.0, unit), (unit, unit)):
+        other = PositiveOr(a * plain.H, b * plain.f, plain.pairs).solve()
+        assert other.exact
+        assert other.value * a / b**2 == pytest.approx(best, rel=0, abs=gap)
+        # The objective rises at least as the least eigenvalue times the squared distance.
+        away = np.sqrt(2 * gap / np.linalg.eigvalsh(plain.H)[0])
+        assert np.linalg.norm(other.x * a / b - x) <= away
+
+
+def test_a_small_hessian():
+    found = PositiveOr(1e-10 * np.eye(2), 1e-10 * np.array([-2.0, -3.0]), [(0, 1)]).solve()
+    assert found.x == pytest.approx([0.0, 1.5], rel=0, abs=1e-7)
+    assert found.value == pytest.approx(-2.25e-10, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("H", "f", "pairs", "words"),
+    [
+        (np.eye(2), [np.nan, 1.0], [(0, 1)], "finite"),
+        (np.diag([np.inf, 1.0]), [1.0, 1.0], [(0, 1)], "finite"),
+        (np.eye(2), [1.0, 1.0], [(0, 2)], "pairs must hold numbers of variables from 0 to 1"),
+        (np.eye(2), [1.0, 1.0], [(-1, 0)], "pairs must hold"),
+        (np.eye(2), [1.0, 1.0, 1.0], [(0, 1)], "a row of D numbers"),
+        (np.eye(2), [], [], "a row of D numbers"),
+    ],
+)
+def test_programs_that_are_none(H, f, pairs, words):
+    with pytest.raises(ValueError, match=words):
+        PositiveOr(H, np.array(f), pairs)

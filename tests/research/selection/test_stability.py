@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, LeaveOneOut
 from sklearn.neighbors import KNeighborsClassifier
 
 from mercer import LSSVC, LSSVR, SVC, SVR
@@ -61,6 +61,48 @@ def test_classes_are_minus_and_plus_one(machine):
     found = stability(machine, X, labels)
     values = brute_force(machine, X, labels, lambda m, Z: m.decision_function(Z))
     assert found.left_out == pytest.approx(np.where(labels == "b", 1, -1) - values, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("machine", "kept", "tol"),
+    [
+        (LSSVR(C=10.0), ("gamma='scale'",), 1e-9),
+        (LSSVR(kernel="matern"), ("gamma='scale'",), 1e-9),
+        (LSSVR(gamma="median", C=10.0), ("gamma='median'",), 1e-9),
+        (LSSVR(standardize=True), ("gamma='scale'", "standardize=True"), 1e-9),
+        # As above: solved to 1e-8 each.
+        (SVR(tol=1e-8), ("gamma='scale'",), 1e-4),
+        (LSSVR(gamma=0.5), (), 1e-9),
+    ],
+    ids=str,
+)
+def test_what_the_whole_sample_decided_is_kept_and_named(machine, kept, tol):
+    """Refits with the kernel and the scaler of the whole sample, and refits with everything."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2)) * [1.0, 3.0]
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=20)
+    machine.fit(X, y)
+    found = stability(machine, X, y)
+    assert found.kept == kept
+    # The kernel of the whole sample holds its scaler too.
+    fixed = clone(machine).set_params(kernel=machine.kernel_, gamma="scale", standardize=False)
+    with_it = y - brute_force(fixed, X, y, lambda m, Z: m.predict(Z))
+    assert found.left_out == pytest.approx(with_it, abs=tol)
+    again = stability(machine, X, y, cv=LeaveOneOut())
+    refitted = y - brute_force(machine, X, y, lambda m, Z: m.predict(Z))
+    assert again.kept == ()
+    assert again.left_out == pytest.approx(refitted, abs=1e-12)
+    # The two differ where something was kept, so that the test can tell them apart.
+    apart = np.max(np.abs(found.left_out - again.left_out))
+    assert apart > 10 * tol if kept else apart < tol
+
+
+def test_balanced_weights_of_classes_are_kept():
+    X, y = sinc(24, seed=3)
+    labels = y > 0.1
+    machine = LSSVC(KERNEL, class_weight="balanced").fit(X, labels)
+    assert stability(machine, X, labels).kept == ("class_weight='balanced'",)
+    assert stability(machine, X, labels, cv=4).kept == ()
 
 
 def test_folds_are_left_out_together():

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh, qr
 from scipy.special import gammaln
 
+from mercer._params import check_integer, check_nonnegative, check_positive
 from mercer.claims.record import Assumption
 from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
@@ -109,6 +110,7 @@ def log_volume_bound(K: Gram | Array, radius: float, *, norm: float = 1.0) -> fl
     >>> round(log_volume_bound(K, 0.1), 3)
     5.616
     """
+    check_positive(radius=radius, norm=norm)
     return _volume(_principal(K).log_pivots, radius, norm)
 
 
@@ -140,6 +142,8 @@ def log_packing_bound(
     >>> round(float(np.exp(log_packing_bound(K, 0.5))))
     4
     """
+    check_positive(radius=radius, norm=norm)
+    check_integer("n_draws", n_draws, 1)
     Z = _principal(K).Z
     rng = np.random.default_rng(random_state)
     k = Z.shape[1]
@@ -169,7 +173,7 @@ class _Members(Covering):
     def norm(self) -> float:
         return self.best.norm
 
-    def log_covering(self, radius: float) -> float:
+    def _log_covering(self, radius: float) -> float:
         return self.best.log_covering(radius)
 
     def active(self, radius: float) -> str:
@@ -271,6 +275,8 @@ class KernelBall(_Members):
             Number of functions that share the bound on the norm, their values at an input being
             compared by the Euclidean distance.
         """
+        if size is not None:
+            check_positive(size=size)
         scaling = BestScaling(
             log_eigenvalues,
             multiplicity=multiplicity,
@@ -309,6 +315,9 @@ class KernelBall(_Members):
             Number of axes; all of up to 1,000 points, 500 beyond. Fewer loosen the bound at small
             radii.
         """
+        check_positive(norm=norm)
+        if rank is not None:
+            check_integer("rank", rank, 1)
         frame = _principal(K, rank)
         members = _measured(frame.Z, frame.residual, norm, outputs)
         return cls(members, log_pivots=frame.log_pivots, radius_of_ball=norm)
@@ -329,12 +338,10 @@ class KernelBall(_Members):
         outputs : int, default=1
         """
         Z, residual = np.asarray(Z, dtype=np.float64), np.asarray(residual, dtype=np.float64)
-        if residual.shape != Z.shape[:1] or np.any(residual < 0):
-            raise ValueError("residual must be one number for every row of Z, none below zero")
+        members = _measured(Z, residual, norm, outputs)
         R = qr(Z.T, mode="r", pivoting=True)[0]
         diagonal = np.abs(np.diagonal(R))
         diagonal = diagonal[diagonal > len(Z) * EPS * np.max(diagonal, initial=0.0)]
-        members = _measured(Z, residual, norm, outputs)
         return cls(members, log_pivots=np.log(diagonal), radius_of_ball=norm)
 
     def log_lower(self, radius: float) -> float:
@@ -342,6 +349,7 @@ class KernelBall(_Members):
 
         A class with several outputs holds the class with one.
         """
+        check_positive(radius=radius)
         return _volume(self.log_pivots, radius, self.radius_of_ball)
 
     def bracket(self, radius: float) -> tuple[float, float]:
@@ -537,6 +545,8 @@ def feature_box(Z: ArrayLike) -> FeatureBox:
     (array([1. , 0.2]), 1.414)
     """
     Z = np.asarray(Z, dtype=np.float64)
+    if Z.ndim != 2 or not Z.size or not np.isfinite(Z).all():
+        raise ValueError(f"Z must hold finite features of at least one point, got shape {Z.shape}")
     sides = np.max(np.abs(Z), axis=0)
     roots = np.sqrt(np.mean(Z**2, axis=0))
     ratio = np.divide(sides, roots, out=np.zeros_like(sides), where=roots > 0)
@@ -567,6 +577,7 @@ def with_offset(
     if (largest is None) == (targets is None):
         raise ValueError("give the largest offset, or targets from which to guess it")
     if largest is not None:
+        check_nonnegative(largest=largest)
         return Sum(ball, Interval(largest))
     B = ball.norm + float(np.max(np.abs(np.asarray(targets, dtype=np.float64))))
     measured = Assumption("the offset is at most the largest value plus the largest target")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from mercer._params import check_nonnegative
 from mercer.claims.record import Assumption
 
 # Bounds are compared to the norm of the class with this slack: sums of kernels round.
@@ -21,8 +22,9 @@ class Covering(ABC):
     r"""An upper bound on :math:`\ln N(\varepsilon)` for one class of functions, for all radii.
 
     :math:`N(\varepsilon)` is the smallest number of balls of radius :math:`\varepsilon` that cover
-    the class. A subclass says :meth:`log_covering`, which never rises with the radius and is 0 from
-    ``norm`` on, and may say ``assumptions`` and ``data_dependent``.
+    the class. A subclass defines ``norm``, from which on one ball suffices, and ``_log_covering``
+    for smaller radii, which never rises with the radius. It may define ``assumptions`` and
+    ``data_dependent``.
     """
 
     name: str = ""
@@ -34,9 +36,21 @@ class Covering(ABC):
     def norm(self) -> float:
         """A radius at which one ball suffices."""
 
-    @abstractmethod
     def log_covering(self, radius: float) -> float:
-        """Return an upper bound on the natural logarithm of the covering number."""
+        """Return an upper bound on the natural logarithm of the covering number.
+
+        Parameters
+        ----------
+        radius : float
+            Of the balls, positive.
+        """
+        if not radius > 0:
+            raise ValueError(f"radius must be positive, got {radius!r}.")
+        return 0.0 if radius >= self.norm * (1 - SLACK) else self._log_covering(radius)
+
+    @abstractmethod
+    def _log_covering(self, radius: float) -> float:
+        """Return the bound at a positive radius below the norm."""
 
     def active(self, radius: float) -> str:
         """Return the name of the argument that gives the bound at this radius."""
@@ -85,12 +99,16 @@ class Scaled(Derived):
 
     factor: float
 
+    def __post_init__(self) -> None:
+        check_nonnegative(factor=self.factor)
+        super().__post_init__()
+
     @property
     def norm(self) -> float:
         return self.factor * self.covering.norm
 
-    def log_covering(self, radius: float) -> float:
-        return self.covering.log_covering(radius / self.factor) if self.factor else 0.0
+    def _log_covering(self, radius: float) -> float:
+        return self.covering.log_covering(radius / self.factor)
 
     def active(self, radius: float) -> str:
         return self.covering.active(radius / self.factor) if self.factor else self.name
@@ -119,7 +137,7 @@ class Best(Covering):
     def norm(self) -> float:
         return min(covering.norm for covering in self.coverings)
 
-    def log_covering(self, radius: float) -> float:
+    def _log_covering(self, radius: float) -> float:
         return min(covering.log_covering(radius) for covering in self.coverings)
 
     def active(self, radius: float) -> str:
@@ -164,9 +182,7 @@ class Sum(Covering):
             low, high = (low, right) if at[0] <= at[1] else (left, high)
         return found, share
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         return self._share(radius)[0]
 
     def active(self, radius: float) -> str:
@@ -190,14 +206,11 @@ class Interval(Covering):
     data_dependent: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.largest < np.inf:
-            raise ValueError(
-                f"an offset needs bounds to be covered: give a finite largest, not {self.largest}"
-            )
+        check_nonnegative(largest=self.largest)
 
     @property
     def norm(self) -> float:
         return self.largest
 
-    def log_covering(self, radius: float) -> float:
+    def _log_covering(self, radius: float) -> float:
         return float(np.log(max(1.0, np.ceil(self.largest / radius * (1 - SLACK)))))

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mercer._params import check_integer, check_nonnegative, check_positive
 from mercer.claims.record import Assumption
 from mercer.kernels.points import Array
-from mercer.research.covering.base import SLACK, Covering
+from mercer.research.covering.base import Covering
 
 __all__ = ["Composition", "LipschitzClass", "evaluation_rate", "mixed_norm_factor"]
 
@@ -84,9 +85,7 @@ class Composition(Covering):
                     found, at = total(r), float(r)
         return found, at
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         return self._split(radius)[0]
 
 
@@ -134,6 +133,7 @@ class LipschitzClass(Covering):
         *,
         largest: float | None = None,
     ) -> None:
+        check_nonnegative(slope=slope, **({} if largest is None else {"largest": largest}))
         self.slope, self.domain, self.on_points = slope, domain, on_points
         first = on_points(1)
         known = first.norm + slope * domain.norm
@@ -161,9 +161,7 @@ class LipschitzClass(Covering):
                 found, number = value, a
         return found, number
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         return self._best(radius)[0]
 
     def points(self, radius: float) -> int:
@@ -196,6 +194,7 @@ def mixed_norm_factor(outputs: int, power: float) -> float:
     >>> mixed_norm_factor(4, 1), mixed_norm_factor(4, 2), mixed_norm_factor(4, np.inf)
     (1.0, 1.0, 2.0)
     """
+    check_integer("outputs", outputs, 1)
     if not power >= 1:
         raise ValueError(f"power must be at least 1, got {power!r}: below, there is no norm")
     return float(max(1.0, outputs ** (0.5 - 1.0 / power)))
@@ -229,6 +228,7 @@ def evaluation_rate(exponent: float, decay: str = "polynomial") -> float:
     >>> evaluation_rate(0.5), evaluation_rate(0.5, "exponential")
     (1.0, 0.5)
     """
+    check_positive(exponent=exponent)
     if decay == "polynomial":
         return exponent + 0.5
     if decay == "exponential":

@@ -22,6 +22,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import gammaln, logsumexp
 
 from mercer._linear_program import linear_program
+from mercer._params import check_integer, check_nonnegative, check_positive, is_integer
 from mercer.claims.record import Assumption
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
@@ -45,8 +46,10 @@ TINY = 20
 def _checked(points: ArrayLike, metric: Metric) -> Array:
     X = np.asarray(points, dtype=np.float64)
     X = X[:, None] if X.ndim == 1 else X
-    if X.ndim != 2 or not len(X):
-        raise ValueError(f"give at least one point as an (n, p) array, got shape {X.shape}")
+    if X.ndim != 2 or not len(X) or not np.isfinite(X).all():
+        raise ValueError(
+            f"give at least one point as an (n, p) array of finite numbers, got shape {X.shape}"
+        )
     if not isinstance(metric, Kernel) and not metric >= 1:
         raise ValueError(
             f"metric={metric!r} is no metric: below 1 the triangle inequality fails, on which "
@@ -119,6 +122,11 @@ class PointCover(Covering):
     ) -> None:
         X = _checked(points, metric)
         self.n = len(X)
+        check_nonnegative(smallest=smallest)
+        if max_points is not None:
+            check_integer("max_points", max_points, 1)
+        if start is not None and not (is_integer(start) and 0 <= start < self.n):
+            raise ValueError(f"start must number one of {self.n} points from 0 on, got {start!r}.")
         if start is None:
             middle = (X.min(axis=0) + X.max(axis=0)) / 2
             start = int(np.argmin(np.linalg.norm(X - middle, axis=1)))
@@ -150,11 +158,12 @@ class PointCover(Covering):
         """Return how many points of the traversal are farther apart than the radius."""
         return int(np.searchsorted(-self.radii, -radius, side="left"))
 
-    def log_covering(self, radius: float) -> float:
+    def _log_covering(self, radius: float) -> float:
         return float(np.log(self.count(radius) if radius >= self.reached else self.n))
 
     def log_lower(self, radius: float) -> float:
         """Return a lower bound on the natural logarithm of the covering number."""
+        check_positive(radius=radius)
         # No ball of this radius holds two points farther apart than twice the radius; rounding of
         # distances must not separate points that touch one ball from both sides.
         return float(np.log(self.count(2 * radius * (1 + SLACK))))
@@ -264,6 +273,7 @@ def exact_cover(
     4
     """
     X = _checked(points, metric)
+    check_nonnegative(radius=radius)
     if centres == "points":
         sets = _distances(X, X, metric) <= radius * (1 + SLACK)
     elif centres != "anywhere":
@@ -306,6 +316,7 @@ def exact_packing(points: ArrayLike, radius: float, metric: Metric = 2.0) -> int
     3
     """
     X = _checked(points, metric)
+    check_nonnegative(radius=radius)
     close = np.triu(_distances(X, X, metric) <= radius, 1)
     first, second = np.nonzero(close)
     if not len(first):
@@ -346,6 +357,8 @@ class Box(Covering):
         self.widths = np.atleast_1d(np.asarray(widths, dtype=np.float64))
         if not np.all((self.widths >= 0) & np.isfinite(self.widths)):
             raise ValueError("a box needs finite edges to be covered")
+        if not power >= 1:
+            raise ValueError(f"power must be at least 1, got {power!r}: below, there is no norm")
         # A cell of half-edges h fits in a ball of radius h d^(1/p).
         self.stretch = float(len(self.widths) ** (1.0 / power))
         self.power = power
@@ -355,9 +368,7 @@ class Box(Covering):
         half = self.widths / 2
         return float(np.linalg.norm(half, self.power))
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         cells = np.ceil(self.widths * self.stretch / (2 * radius) * (1 - SLACK))
         return float(np.sum(np.log(np.maximum(cells, 1.0))))
 
@@ -378,7 +389,13 @@ def count_sign_patterns(values: ArrayLike) -> int:
     >>> count_sign_patterns([[1.0, -2.0], [0.5, -0.1], [3.0, 4.0]])
     2
     """
-    signs = np.asarray(values) >= 0
+    numbers = np.asarray(values, dtype=float)
+    if numbers.ndim != 2 or not numbers.size or np.isnan(numbers).any():
+        raise ValueError(
+            "values must be numbers, a row for each function and a column for each point, got "
+            f"shape {numbers.shape}"
+        )
+    signs = numbers >= 0
     return len(np.unique(signs, axis=0))
 
 
@@ -408,7 +425,9 @@ def log_sign_patterns(n_samples: int, rank: int) -> float:
     >>> round(float(np.exp(log_sign_patterns(4, 2))))
     8
     """
-    if not 0 <= rank <= n_samples:
+    check_integer("n_samples", n_samples, 1)
+    check_integer("rank", rank, 0)
+    if rank > n_samples:
         raise ValueError(f"the rank lies between 0 and n_samples = {n_samples}, not at {rank}")
     if rank == 0:
         return 0.0

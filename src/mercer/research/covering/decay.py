@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
+from mercer._params import check_integer, check_positive
 from mercer.kernels.points import Array
-from mercer.research.covering.base import SLACK, Covering
+from mercer.research.covering.base import Covering
 from mercer.research.covering.diagonal import FACTOR, whole
 
 __all__ = ["ExponentialDecay"]
@@ -65,6 +66,16 @@ class ExponentialDecay(Covering):
     outputs: int = 1
     name: str = "exponential decay"
 
+    def __post_init__(self) -> None:
+        check_integer("outputs", self.outputs, 1)
+        check_positive(
+            rate=self.rate,
+            power=self.power,
+            scale=self.scale,
+            eigenfunction_bound=self.eigenfunction_bound,
+            radius_of_ball=self.radius_of_ball,
+        )
+
     def _largest(self, tau: Array | float) -> Array:
         """Return ln of the radius of the scaled features times that of the ball, for every tau."""
         p = self.power
@@ -83,9 +94,7 @@ class ExponentialDecay(Covering):
         value = np.min(np.log(FACTOR) + self._largest(tau) - fall)
         return float(min(value, np.log(self.norm)))
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         p, tau = self.power, SHARES * self.rate
         fall = np.maximum(np.log(FACTOR) + self._largest(tau) - np.log(radius), 0.0)
         nats = p / (p + 1) * (fall / (tau / 2) ** (1 / (p + 1))) ** ((p + 1) / p)

@@ -39,9 +39,10 @@ def head_cover(prefix: Array, k: Array, log_last: Array, log_radius: Array) -> A
     return np.asarray(prefix + k * np.logaddexp(np.log(2) - log_radius, -log_last))
 
 
-def sorted_axes(log_axes: ArrayLike) -> Array:
+def sorted_axes(log_axes: ArrayLike, log_next: float) -> Array:
+    """Return logarithms of axes from the largest on, without axes of length zero."""
     axes = np.sort(np.asarray(log_axes, dtype=np.float64).ravel())[::-1]
-    if np.any(np.isnan(axes)) or np.any(np.isposinf(axes)):
+    if np.any(np.isnan(axes)) or np.any(np.isposinf(axes)) or not log_next < np.inf:
         raise ValueError("logarithms of axes must be numbers below infinity")
     return axes[np.isfinite(axes)]
 
@@ -76,8 +77,7 @@ class DiagonalOperator(Covering):
     name = "diagonal operator"
 
     def __init__(self, log_axes: ArrayLike, *, log_next: float = -np.inf) -> None:
-        self.log_axes = sorted_axes(log_axes)
-        self.log_next = log_next
+        self.log_axes, self.log_next = sorted_axes(log_axes, log_next), log_next
         # Long spectra: a million rounded additions should not cost digits.
         self.prefix = np.cumsum(self.log_axes, dtype=np.longdouble).astype(np.float64)
 
@@ -92,9 +92,7 @@ class DiagonalOperator(Covering):
         """Return the product lower bound on ln N, by volumes."""
         return self._excess(np.log(radius))
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         log_radius = np.log(radius / FACTOR)
         return whole(self._excess(log_radius)) if self.log_next <= log_radius else np.inf
 
@@ -132,8 +130,7 @@ class VolumetricEllipsoid(Covering):
     name = "volumes"
 
     def __init__(self, log_axes: ArrayLike, *, log_next: float = -np.inf) -> None:
-        self.log_axes = sorted_axes(log_axes)
-        self.log_next = log_next
+        self.log_axes, self.log_next = sorted_axes(log_axes, log_next), log_next
         self.prefix = np.cumsum(self.log_axes, dtype=np.longdouble).astype(np.float64)
         # Equal axes stay together: a head that splits them leaves the same largest axis behind.
         after = np.append(self.log_axes[1:], -np.inf)
@@ -143,9 +140,7 @@ class VolumetricEllipsoid(Covering):
     def norm(self) -> float:
         return float(np.exp(max(np.max(self.log_axes, initial=-np.inf), self.log_next)))
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         log_radius = np.log(radius)
         k = np.flatnonzero(self.after < log_radius)
         if not len(k):
@@ -178,7 +173,7 @@ class Ellipsoid(Covering):
     def norm(self) -> float:
         return self.operator.norm
 
-    def log_covering(self, radius: float) -> float:
+    def _log_covering(self, radius: float) -> float:
         return self.best.log_covering(radius)
 
     def log_lower(self, radius: float) -> float:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from mercer._params import check_integer, check_positive
 from mercer.research.covering.base import SLACK, Covering
 
 __all__ = ["FatCovering", "PseudoCovering", "log_covering_from_below"]
@@ -39,13 +40,15 @@ class PseudoCovering(Covering):
     largest: float = 1.0
     name: str = "pseudo-dimension"
 
+    def __post_init__(self) -> None:
+        check_integer("dimension", self.dimension, 0)
+        check_positive(largest=self.largest)
+
     @property
     def norm(self) -> float:
         return self.largest / 2  # around the constant in the middle
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         ratio = 2 * np.e * self.largest / radius
         return float(np.log(2.0) + max(self.dimension, 2) * np.log(ratio * np.log(ratio)))
 
@@ -90,6 +93,12 @@ class FatCovering(Covering):
     form: Literal["alon", "squared"] = "alon"
     name: str = "fat-shattering dimension"
 
+    def __post_init__(self) -> None:
+        check_integer("n_points", self.n_points, 1)
+        check_positive(largest=self.largest)
+        if self.form not in ("alon", "squared"):
+            raise ValueError(f"form={self.form!r} is not known; give 'alon' or 'squared'")
+
     @property
     def norm(self) -> float:
         return self.largest / 2
@@ -107,8 +116,8 @@ class FatCovering(Covering):
         exponent = d * np.log2(2 * np.e * m / (d * ratio))
         return float(np.log(2.0) + exponent * np.log(4 * m / ratio**2)), grid
 
-    def log_covering(self, radius: float) -> float:
-        return 0.0 if radius >= self.norm * (1 - SLACK) else min(self._both(radius))
+    def _log_covering(self, radius: float) -> float:
+        return min(self._both(radius))
 
     def active(self, radius: float) -> str:
         if radius >= self.norm * (1 - SLACK):
@@ -140,4 +149,5 @@ def log_covering_from_below(dimension: Callable[[float], float], radius: float) 
     >>> round(log_covering_from_below(lambda margin: 1.0 / margin**2, 0.01), 3)
     13.538
     """
+    check_positive(radius=radius)
     return max(dimension(16 * radius) / 8, float(np.log(2.0)) * dimension(4 * radius) / 32)

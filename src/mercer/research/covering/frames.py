@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer._params import check_integer, check_positive
 from mercer._typing import PointsLike
 from mercer.claims.record import Assumption
 from mercer.data.base import Block, Source, Sums
@@ -140,6 +141,7 @@ class MeasuredFrame:
             Threads, those of the machine by default; each holds a block.
         random_state : int, default=0
         """
+        check_integer("n_directions", n_directions, 1)
         source = as_source(X)
         pool = draw(source, POOL * n_directions, random_state, n_jobs=n_jobs)
         chosen = choose(centres, kernel, pool, n_directions, seed=random_state)
@@ -417,9 +419,10 @@ def nystrom_spectrum(
     >>> np.exp(spectrum.log_values[:3]).round(6)
     array([1.253314, 1.092768, 0.724321])
     """
+    check_positive(volume=volume)
     X = np.asarray(X)
     w = np.full(len(X), volume / len(X)) if weights is None else np.asarray(weights, dtype=float)
-    if w.shape != (len(X),) or not (w > 0).all():
+    if w.shape != (len(X),) or not np.all((w > 0) & (w < np.inf)):
         raise ValueError("weights must be positive, one for each row of X.")
     root = np.sqrt(w)
     K = np.asarray(kernel(X), dtype=float)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
+from mercer._params import check_integer, check_nonnegative, check_positive
 from mercer.claims.record import Assumption
 from mercer.kernels.points import Array
 from mercer.research.covering.base import SLACK, Covering
@@ -69,6 +70,11 @@ class HilbertBall(Covering):
     outputs: int = 1
     name: str = "greedy terms"
 
+    def __post_init__(self) -> None:
+        check_integer("n_points", self.n_points, 1)
+        check_integer("outputs", self.outputs, 1)
+        check_nonnegative(radius_of_ball=self.radius_of_ball)
+
     @property
     def norm(self) -> float:
         return self.radius_of_ball
@@ -81,9 +87,7 @@ class HilbertBall(Covering):
         ratio = self.radius_of_ball / radius
         return float(np.floor(self.outputs * ratio * ratio * (1 + SLACK)))
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         return log_multisets(2 * self.n_points * self.outputs, self._terms(radius))
 
     def steps(self, smallest: float) -> Array:
@@ -120,13 +124,16 @@ class Cube(Covering):
     outputs: int = 1
     name: str = "cube"
 
+    def __post_init__(self) -> None:
+        check_integer("n_points", self.n_points, 1)
+        check_integer("outputs", self.outputs, 1)
+        check_nonnegative(largest=self.largest)
+
     @property
     def norm(self) -> float:
         return self.largest
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         cells = np.ceil(self.largest * np.sqrt(self.outputs) / radius * (1 - SLACK))
         return float(self.n_points * self.outputs * np.log(cells))
 
@@ -164,6 +171,9 @@ class CarlBound(Covering):
     name: str = "Carl's bound"
 
     def __post_init__(self) -> None:
+        check_integer("n_points", self.n_points, 1)
+        check_nonnegative(radius_of_ball=self.radius_of_ball)
+        check_positive(constant=self.constant)
         if self.constant < 103:
             guess = Assumption(f"the constant {self.constant:g} is conjectured, 103 is proved")
             object.__setattr__(self, "assumptions", (guess,))
@@ -179,9 +189,7 @@ class CarlBound(Covering):
         root = 0.5 * np.log(np.log2(1 + self.n_points / bits) / bits)
         return float(np.log(self.norm) + min(np.log(self.constant) + root, 0.0))
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         target = 2 * np.log(radius / self.norm / self.constant)
 
         def excess(log_bits: float) -> float:
@@ -232,13 +240,17 @@ class ConvexHull(Covering):
     outputs: int = 1
     name: str = "drawn terms"
 
+    def __post_init__(self) -> None:
+        check_integer("n_points", self.n_points, 1)
+        check_integer("n_atoms", self.n_atoms, 1)
+        check_integer("outputs", self.outputs, 1)
+        check_nonnegative(largest=self.largest)
+
     @property
     def norm(self) -> float:
         return self.largest
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         D = self.outputs
         ratio = self.largest * np.sqrt(D) / radius
         T = np.floor(2 * np.log(2 * self.n_points * D) * ratio * ratio * (1 + SLACK)) + 1

@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mercer._params import check_integer, check_nonnegative, check_positive
+from mercer._typing import Array
 from mercer.claims.record import BEFOREHAND, INDEPENDENT, Assumption, Bound, Constant
-from mercer.claims.tails import one_each
+from mercer.claims.tails import check_margins, check_signs, half_digits, one_each, some_samples
 from mercer.research.covering.base import Covering
 from mercer.research.covering.shattering import log_growth
 from mercer.research.covering.uniform import (
@@ -39,7 +41,9 @@ def margin_errors(y: ArrayLike, f: ArrayLike, margin: float) -> float:
     >>> margin_errors([1, 1, -1, -1], [0.9, 0.4, -0.5, 0.2], 0.5)
     0.5
     """
-    return float(np.mean(one_each(np.asarray(y) * np.asarray(f), "y * f") < margin))
+    check_nonnegative(margin=margin)
+    y, f = _pairs(y, f, "f")
+    return float(np.mean(y * f < margin))
 
 
 def vc_bound(
@@ -78,6 +82,7 @@ def vc_bound(
     distribution and the class of functions was fixed before the rows were seen
     """
     _check(empirical, n_samples, delta)
+    check_integer("dimension", dimension, 0)
     log_count = log_growth(2 * n_samples, dimension, "exponential")
     width = float(np.sqrt((log_count + np.log(4 / delta)) / n_samples))
     return Bound(
@@ -119,6 +124,8 @@ def vc_bound_to_a_constant(
     2.82
     """
     _check(empirical, n_samples, delta)
+    check_nonnegative(dimension=dimension)
+    check_positive(constant=constant)
     value = empirical + float(np.sqrt(constant / n_samples * (dimension + np.log(1 / delta))))
     return _up_to(constant, value, "VC dimension, up to a constant")
 
@@ -167,8 +174,7 @@ def margin_bound(
     0.26294
     """
     _check(empirical, n_samples, delta)
-    if not margin > 0:
-        raise ValueError(f"margin must be positive, got {margin!r}")
+    check_positive(margin=margin)
 
     def at_half_the_margin(n_points: int) -> FiniteClass:
         cover = covering(n_points) if callable(covering) else covering
@@ -220,6 +226,8 @@ def linear_margin_bound(
     4.37
     """
     _check(empirical, n_samples, delta)
+    check_positive(margin=margin, size=size, constant=constant)
+    _check_kept(empirical, margin, size)
     richness = (size / margin * np.log(n_samples / margin)) ** 2
     square = float(constant / n_samples * (richness + np.log(1 / delta)))
     value = square if empirical == 0 else empirical + np.sqrt(square)
@@ -258,6 +266,8 @@ def combination_margin_bound(
     0.1441
     """
     _check(empirical, n_samples, delta)
+    check_positive(margin=margin, dimension=dimension, constant=constant)
+    _check_kept(empirical, margin, 1.0)
     richness = dimension * (np.log(n_samples / dimension) / margin) ** 2
     value = empirical + np.sqrt(constant / n_samples * (richness + np.log(1 / delta)))
     return _up_to(constant, float(value), "margins of convex combinations, up to a constant")
@@ -302,10 +312,8 @@ def margin_distribution_bound(
     at most 0.423, by all margins of a linear classifier, assuming that rows are drawn
     independently from one distribution
     """
-    rho = float(margin)
-    if not rho > 0:
-        raise ValueError(f"margin must be positive, got {margin!r}")
-    kept = one_each(margins, "margins")
+    check_positive(margin=margin, size=size)
+    rho, kept = float(margin), check_margins(margins, size)
     lacking = float(np.linalg.norm(np.maximum(0.0, rho - kept)))
     capacity = 65 * ((size + lacking) ** 2 + 2.25 * size * lacking) / rho**2
     name = "all margins of a linear classifier"
@@ -343,8 +351,8 @@ def adaptive_margin_bound(
         Signed coefficients :math:`\alpha_i y_i`.
     delta : float, default=0.05
     size : float, optional
-        R, a bound on :math:`\sqrt{k(x, x)}` of all points. By default the largest of the sample,
-        which makes the bound data-dependent.
+        R, a bound on :math:`\sqrt{k(x, x)}` of all points, at least that of the sample. By default
+        the largest of the sample, which makes the bound data-dependent.
     weak : bool, default=False
         Take the second, weaker and simpler expression.
     majority : float, default=1.0
@@ -356,14 +364,19 @@ def adaptive_margin_bound(
     >>> bound.valid, bound.constants["capacity"].value
     (False, 260.0)
     """
-    y, a = one_each(y, "y"), one_each(coef, "coef")
-    K = np.asarray(K, dtype=float)
-    f = K @ a
+    y, a = _pairs(y, coef, "coef")
+    f, norm, longest = _on_sample(K, a)
     measured = size is None
     if size is None:
-        size = float(np.sqrt(np.diag(K).max()))
+        size = longest
+    check_positive(size=size)
+    if not longest <= size * (1.0 + half_digits(K)):
+        raise ValueError(
+            f"size={size!r} must be at least the largest sqrt(k(x, x)) of the sample, "
+            f"{longest:.6g}: the diagonal of K contradicts it"
+        )
     lacking = float(np.linalg.norm(np.maximum(0.0, 1 - y * f)))
-    reach = float(np.sqrt(max(float(a @ f), 0.0))) * size
+    reach = norm * size
     tight = (reach + lacking) ** 2 + 2.25 * reach * lacking
     capacity = 65 * ((reach + 3 * lacking) ** 2 if weak else tight)
     # The offset-free f / W is a unit vector with margin 1 / W.
@@ -418,8 +431,6 @@ def _plus(width: Bound, empirical: float, cover: Covering, majority: float) -> B
 
 
 def _up_to(constant: float, value: float, method: str) -> Bound:
-    if not constant > 0:
-        raise ValueError(f"constant must be positive, got {constant!r}")
     return Bound(
         value,
         method,
@@ -429,8 +440,50 @@ def _up_to(constant: float, value: float, method: str) -> Bound:
     )
 
 
-def _check(empirical: float, n_samples: int, delta: float) -> None:
+def _pairs(y: ArrayLike, values: ArrayLike, name: str) -> tuple[Array, Array]:
+    """Return labels -1 and 1 with one number each."""
+    signs, numbers = check_signs(y), one_each(values, name)
+    if len(signs) != len(numbers):
+        raise ValueError(f"y has {len(signs)} rows and {name} has {len(numbers)}")
+    return signs, numbers
+
+
+def _on_sample(K: ArrayLike, a: Array) -> tuple[Array, float, float]:
+    r"""Return the values, the norm and the largest :math:`\sqrt{k(x, x)}` of an expansion.
+
+    A positive semidefinite matrix has :math:`f_i^2 \le K_{ii}\, a'Ka`; what exceeds the rounding of
+    these sums proves that it is not one.
+    """
+    eps, K = half_digits(K) ** 2, np.asarray(K, dtype=float)
+    if K.shape != (len(a), len(a)) or not np.isfinite(K).all():
+        raise ValueError(f"K must be a finite ({len(a)}, {len(a)}) matrix, got shape {K.shape}")
+    f, diagonal = K @ a, np.diagonal(K)
+    rounding = 2 * len(a) * eps * (np.abs(K) @ np.abs(a))
+    square = float(a @ f)
+    most = max(square + float(np.abs(a) @ rounding), 0.0)
+    if np.min(diagonal) < 0 or np.any(
+        np.maximum(np.abs(f) - rounding, 0.0) ** 2 > diagonal * most * (1 + 4 * eps)
+    ):
+        raise ValueError(
+            "K must be positive semidefinite, and these values of K and coef contradict Cauchy and "
+            f"Schwarz: a'Ka = {square:.6g}, the least of the diagonal {np.min(diagonal):.6g}"
+        )
+    return f, float(np.sqrt(max(square, 0.0))), float(np.sqrt(np.max(diagonal)))
+
+
+def _check_kept(empirical: float, margin: float, size: float) -> None:
+    """Raise ValueError if rows keep a margin that no function of the class reaches."""
+    if empirical < 1 and margin > size:
+        raise ValueError(
+            f"margin={margin!r} exceeds {size:g}, the largest value of these functions, so that no "
+            f"row keeps it and empirical is 1, not {empirical!r}"
+        )
+
+
+def _check(empirical: float, n_samples: float, delta: float) -> None:
+    """Raise ValueError for a share, a number of rows or a probability that cannot be."""
     if not 0 <= empirical <= 1:
         raise ValueError(f"empirical must be a share between 0 and 1, got {empirical!r}")
-    if n_samples < 1 or not 0 < delta < 1:
-        raise ValueError(f"give at least one row and 0 < delta < 1, got {n_samples} and {delta}")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must lie between 0 and 1, got {delta!r}")
+    some_samples(n_samples)

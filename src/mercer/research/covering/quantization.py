@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._params import check_integer, check_nonnegative, check_positive
 from mercer.claims.record import BEFOREHAND, INDEPENDENT, Assumption, Bound, Constant
+from mercer.claims.tails import some_samples
 from mercer.research.covering.base import SLACK, Covering
 
 __all__ = [
@@ -63,8 +65,12 @@ class Distortion:
     shrink: float = 2.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.size < np.inf or not self.power >= 1 or not self.shrink >= 2:
-            raise ValueError("give a positive size, a power of at least 1, a shrink of at least 2")
+        check_positive(size=self.size, power=self.power, shrink=self.shrink)
+        if self.power < 1 or self.shrink < 2:
+            raise ValueError(
+                "power must be at least 1 and shrink at least 2, got "
+                f"{self.power!r} and {self.shrink!r}."
+            )
 
     @property
     def largest(self) -> float:
@@ -126,6 +132,7 @@ class Distortion:
         >>> [round(Distortion().mean_excess(ten, m).value, 4) for m in (1000, 100_000)]
         [0.3925, 0.0393]
         """
+        some_samples(n_samples)
         rate = 2 * self.largest**2
 
         def total(radius: float) -> float:
@@ -137,8 +144,9 @@ class Distortion:
     def _width(
         self, covering: Covering, n_samples: int, delta: float, *, rate: float, one_more: bool
     ) -> Bound:
-        if n_samples < 1 or not 0 < delta < 1:
-            raise ValueError(f"give rows and 0 < delta < 1, got {n_samples} and {delta}")
+        some_samples(n_samples)
+        if not 0 < delta < 1:
+            raise ValueError(f"delta must lie between 0 and 1, got {delta!r}.")
 
         def total(radius: float) -> float:
             log_count = self._log_covering(covering, radius)
@@ -209,13 +217,16 @@ class CurvesOfLength(Covering):
     size: float = 1.0
     name: str = "curves of bounded length"
 
+    def __post_init__(self) -> None:
+        check_integer("dim", self.dim, 1)
+        check_nonnegative(length=self.length)
+        check_positive(size=self.size)
+
     @property
     def norm(self) -> float:
         return self.size
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         root = np.sqrt(self.dim)
         starts = self.dim * np.log(2 * self.size * root / radius + 2)
         steps = max(1.0, np.ceil(self.length / radius * (1 - SLACK)))
@@ -281,6 +292,7 @@ def covering_rate(decay: Rate, *, absolute: bool = False) -> Rate:
     ln^1.5 t
     """
     if decay.power == np.inf:
+        check_positive(log_power=decay.log_power)
         return Rate(0.0, (decay.log_power + 1) / decay.log_power)
     a = decay.power * (2 if absolute else 1)
     if not a > 1:
@@ -304,6 +316,11 @@ def excess_rate(covering: Rate) -> Rate:
     >>> round(excess_rate(Rate(-1.0)).power, 4)  # polygonal curves of bounded length
     0.3333
     """
+    if not covering.power <= 0:
+        raise ValueError(
+            f"ln N grows as the radius falls, so that power is at most 0, got {covering.power!r}; "
+            "covering_rate returns such a rate"
+        )
     if covering.power == 0:
         return Rate(0.5, covering.log_power / 2)
     return Rate(1 / (2 - covering.power))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer._params import check_integer, check_nonnegative, check_positive
 from mercer._typing import PointsLike
 from mercer.claims.record import Assumption
 from mercer.data.base import Block
@@ -116,6 +117,8 @@ def enclosing_ball(
     >>> round(ball.radius, 6), round(ball.centre_norm, 6), ball.gap < 1e-8
     (2.0, 1.0, True)
     """
+    check_nonnegative(tol=tol)
+    check_integer("most", most, 1)
     source = as_source(X)
     Z = draw(source, 1, n_jobs=n_jobs).X
     best: EnclosingBall | None = None
@@ -219,6 +222,7 @@ class SampleRadii:
         largest = self.norm if norm is None else norm
         if largest is None:
             raise ValueError("give the largest norm of a function.")
+        check_nonnegative(norm=largest)
         around = unit.scaled(largest * self.ball.radius)
         offset = Interval(largest * self.ball.centre_norm, "offset of the centre")
         best = Best([unit.scaled(largest * self.size), around + offset])
@@ -264,6 +268,7 @@ def sample_radii(
     >>> round(radii.ratio, 6)
     9.0
     """
+    check_positive(margin=margin)
     source = as_source(X)
     ball = enclosing_ball(kernel, source, tol, n_jobs=n_jobs)
     state = (1, ball.points, ball.weights, ball.centre_norm**2)

@@ -8,10 +8,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln, zeta
 
+from mercer._params import check_integer, check_positive
 from mercer.claims.record import Assumption
 from mercer.inspect.decay import Decay
 from mercer.kernels.points import Array
-from mercer.research.covering.base import SLACK, Covering
+from mercer.research.covering.base import Covering
 from mercer.research.covering.diagonal import FACTOR
 
 
@@ -63,8 +64,9 @@ class PolynomialDecay(Covering):
         eigenfunction_bound: float = 1.0,
         norm: float = 1.0,
     ) -> None:
-        if not exponent > 0:
-            raise ValueError(f"the exponent must be above 0, got {exponent}.")
+        check_positive(
+            exponent=exponent, scale=scale, eigenfunction_bound=eigenfunction_bound, norm=norm
+        )
         self.exponent = exponent
         self.log_constants = float(np.log(scale * eigenfunction_bound * norm))
 
@@ -94,9 +96,7 @@ class PolynomialDecay(Covering):
         fall = 0.5 * np.log1p(1.0 / a) - 0.5 * a * np.log(2.0 * log_n / (a + 1.0))
         return float(np.log(FACTOR) + self.log_constants + fall)
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         target, high = float(np.log(radius)), 1.0
         while self.log_entropy(high) > target:
             high *= 2.0
@@ -154,6 +154,8 @@ def lattice_rate(
     >>> round(float(np.exp(log)) / 6, 6)
     0.555248
     """
+    check_integer("dim", dim, 1)
+    check_positive(log_n=log_n, rate=rate, power=power, period=period, scale=scale, norm=norm)
     d, p = float(dim), power
     log_surface = np.log(2.0) + 0.5 * d * np.log(np.pi) - gammaln(0.5 * d)
     log_density = d * np.log(period / (2.0 * np.pi))
@@ -194,6 +196,7 @@ def growth_exponent(decay: Decay, dim: int = 1, wrapped: bool = True) -> tuple[s
     >>> growth_exponent(spectral_decay(Gaussian()), dim=2, wrapped=False)
     ('log', 3.0)
     """
+    check_integer("dim", dim, 1)
     if decay.kind == "polynomial":
         return "power", 2.0 * dim / decay.exponent
     if decay.kind == "finite":

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from mercer._params import check_integer, check_positive
 from mercer._typing import PointsLike, TargetsLike
 from mercer.claims.audit import audit
 from mercer.claims.ladder import STOPPED, known_without
 from mercer.claims.record import Bound
 from mercer.claims.sizes import MAX_ROWS_DECOMPOSED, ClassSize, machine_size
+from mercer.claims.tails import check_margins
 from mercer.claims.traces import chosen, innermost
 from mercer.claims.weights import weights_of
 from mercer.gram.make import make
@@ -120,6 +122,7 @@ def covering_report(
     >>> round(report.log_covering_at_precision, 1), report.bound.vacuous
     (92.6, True)
     """
+    check_integer("n_radii", n_radii, 2)
     y, machine = np.asarray(y), innermost(model, X)
     classifies = bool(is_classifier(chosen(model)))
     size = machine_size(machine.fitted, machine.X, y, classifies=classifies)
@@ -174,6 +177,7 @@ def covering_bound(margins: Array, *, delta: float = 0.05) -> Bound:
         # The class of all machines of norm 1 on points of length 1: nothing is measured.
         return Best([HilbertBall(n_points), Cube(n_points)])
 
+    margins = check_margins(margins)
     bounds = [
         margin_bound(
             unit,
@@ -263,6 +267,7 @@ def matched_kernel(
     >>> round(match.factor, 1), match.radius
     (3.7, 1.0)
     """
+    check_positive(norm=norm, precision=precision)
     rows = X[some_rows(X.shape[0], COMPARED)]
 
     def covering(k: Kernel) -> Covering:

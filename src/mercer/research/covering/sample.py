@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer._params import check_nonnegative
 from mercer.claims.record import Assumption
 from mercer.kernels.points import Array
 from mercer.research.covering.base import SLACK, Covering
@@ -17,8 +18,7 @@ class _OnFrame(Covering):
     r"""Functions :math:`\langle w, \Phi(x)\rangle`, with a largest norm of w, on a sample."""
 
     def __init__(self, frame: MeasuredFrame, norm: float) -> None:
-        if not 0 <= norm < np.inf:
-            raise ValueError(f"the norm of the functions must be finite and at least 0, not {norm}")
+        check_nonnegative(norm=norm)
         self.frame, self.largest = frame, float(norm)
         self.data_dependent = frame.data_dependent
         where = "on these rows" if frame.data_dependent else "on the whole box"
@@ -81,9 +81,7 @@ class PrincipalCovering(_OnFrame):
             bound = self.log_volume + count * np.log(2.0 * size / distance + 1.0 / self.shortest)
         return np.where(left > 0, bound, np.inf)
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         return float(self._by_head(radius).min(initial=np.inf))
 
     def head(self, radius: float) -> int:
@@ -158,8 +156,8 @@ class RadiiCovering(_OnFrame):
                 found = min(found, (total, directions))
         return found
 
-    def log_covering(self, radius: float) -> float:
-        return 0.0 if radius >= self.norm * (1 - SLACK) else self._best(radius)[0]
+    def _log_covering(self, radius: float) -> float:
+        return self._best(radius)[0]
 
     def head(self, radius: float) -> int:
         """Return the number of directions that the bound resolves at a radius."""

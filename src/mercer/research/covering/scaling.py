@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer._params import check_integer, check_nonnegative, check_positive
 from mercer.claims.record import Assumption
 from mercer.kernels.points import Array
 from mercer.research.covering.base import SLACK, Covering
@@ -41,10 +42,12 @@ class Blocks:
     ) -> None:
         values = np.asarray(log_eigenvalues, dtype=np.float64).ravel()
         times = np.ones(len(values)) if multiplicity is None else np.asarray(multiplicity, float)
-        if times.shape != values.shape or np.any(times < 0):
+        if times.shape != values.shape or not np.all((times >= 0) & (times < np.inf)):
             raise ValueError("multiplicity must count every eigenvalue, with no negative numbers")
         if np.any(np.isnan(values)) or np.any(np.isposinf(values)):
             raise ValueError("logarithms of eigenvalues must be numbers below infinity")
+        if not log_tail < np.inf:
+            raise ValueError(f"log_tail must be a number below infinity, got {log_tail!r}")
         order = np.argsort(-values, kind="stable")
         order = order[np.isfinite(values[order]) & (times[order] > 0)]
         if not len(order):
@@ -117,6 +120,8 @@ class BestScaling(Covering):
         power: int = 1,
         outputs: int = 1,
     ) -> None:
+        check_positive(eigenfunction_bound=eigenfunction_bound, norm=norm)
+        _check_times(power, outputs)
         self.blocks = Blocks(log_eigenvalues, multiplicity, log_tail)
         self.log_bound, self.log_norm = np.log(eigenfunction_bound), np.log(norm)
         self.power, self.outputs = power, outputs
@@ -150,9 +155,7 @@ class BestScaling(Covering):
     def log_entropy(self, log_n: float) -> float:
         return float(min(np.log(FACTOR) + self.log_scale(log_n), np.log(self.norm)))
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         b = self.blocks
         water = 2 * ((np.log(radius / FACTOR) - self.log_norm) / self.power - self.log_bound)
         t = int(np.searchsorted(-self.poured, -water, side="right"))
@@ -161,6 +164,26 @@ class BestScaling(Covering):
         level = water + np.log1p(-np.exp(b.rest[t] - water)) - np.log(b.count[t])
         nats = max(0.5 * (b.prefix[t] - b.count[t] * level), 0.0)
         return whole(float(self.power * self.outputs * nats))
+
+
+def _check_times(power: int, outputs: int) -> None:
+    """Raise ValueError for other exponents than 1 and 2, and for numbers of outputs below 1."""
+    if power not in (1, 2):
+        raise ValueError(f"power must be 1 or 2, got {power!r}.")
+    check_integer("outputs", outputs, 1)
+
+
+def _check_features(Z: ArrayLike, residual: ArrayLike) -> tuple[Array, Array]:
+    """Return squares of features and what they leave, or raise ValueError for other numbers."""
+    square, left = np.asarray(Z, dtype=np.float64) ** 2, np.asarray(residual, dtype=np.float64)
+    if square.ndim != 2 or left.shape != square.shape[:1] or not np.isfinite(square).all():
+        raise ValueError(
+            "Z must hold finite features, a row for each point, and residual a number for each; "
+            f"got shapes {square.shape} and {left.shape}"
+        )
+    if not np.all((left >= 0) & (left < np.inf)):
+        raise ValueError("residual must be one number for every row of Z, none below zero")
+    return square, left
 
 
 def _sums_beyond(square: Array) -> Array:
@@ -207,7 +230,9 @@ class MeasuredScaling(Covering):
         power: int = 1,
         outputs: int = 1,
     ) -> None:
-        square = np.asarray(Z, dtype=np.float64) ** 2
+        check_positive(norm=norm)
+        _check_times(power, outputs)
+        square, residual = _check_features(Z, residual)
         # Any weights are allowed; mean squares are the eigenvalues where the frame is principal.
         weight = np.mean(square, axis=0)
         order = np.argsort(-weight)
@@ -234,9 +259,7 @@ class MeasuredScaling(Covering):
     def _nats(self, t: int, level: float) -> float:
         return float(0.5 * (self.prefix[t] - (t + 1) * np.log(level)))
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         water = np.exp(2 * (np.log(radius / FACTOR) - self.log_norm) / self.power)
         if water <= self.water[-1]:
             return np.inf
@@ -301,6 +324,8 @@ class Truncation(Covering):
         assumptions: tuple[Assumption, ...] = (),
         data_dependent: bool = False,
     ) -> None:
+        check_integer("outputs", outputs, 1)
+        check_nonnegative(largest=largest)
         self.sizes = np.asarray(sizes, dtype=np.float64)
         self.log_products = np.asarray(log_products, dtype=np.float64)
         self.log_last = np.asarray(log_last, dtype=np.float64)
@@ -321,6 +346,7 @@ class Truncation(Covering):
         outputs: int = 1,
     ) -> Truncation:
         """Return the bound on a whole domain; parameters as in :class:`BestScaling`."""
+        check_positive(eigenfunction_bound=eigenfunction_bound, norm=norm)
         b = Blocks(log_eigenvalues, multiplicity, log_tail)
         log_bound, log_norm = np.log(eigenfunction_bound), np.log(norm)
         return cls(
@@ -343,7 +369,8 @@ class Truncation(Covering):
         Values of the head are :math:`\sum_j u_{sj} v_j` with :math:`u_j` the normalized columns of
         Z, and v in an ellipsoid whose axes are the columns' lengths.
         """
-        square = np.asarray(Z, dtype=np.float64) ** 2
+        check_positive(norm=norm)
+        square, residual = _check_features(Z, residual)
         length = np.sum(square, axis=0)
         order = np.argsort(-length)
         order = order[length[order] > 0]
@@ -376,9 +403,7 @@ class Truncation(Covering):
         counts = head_cover(self.log_products[k], self.sizes[k], self.log_last[k], log_r)
         return k, counts
 
-    def log_covering(self, radius: float) -> float:
-        if radius >= self.norm * (1 - SLACK):
-            return 0.0
+    def _log_covering(self, radius: float) -> float:
         return float(self.outputs * np.min(self._candidates(radius)[1], initial=np.inf))
 
     def head(self, radius: float) -> int:

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 from scipy.special import gammaln, logsumexp
 
+from mercer._params import check_integer, check_nonnegative, check_positive
 from mercer.claims.record import Assumption, Bound, Constant
+from mercer.claims.tails import half_digits
 from mercer.research.covering.uniform import FiniteClass
 
 __all__ = [
@@ -53,9 +55,9 @@ def log_growth(
     >>> [round(float(np.exp(log_growth(10, 3, f))), 3) for f in ("exact", "power", "exponential")]
     [176.0, 333.333, 743.909]
     """
+    check_integer("n_points", n_points, 1)
+    check_integer("dimension", dimension, 0)
     m, h = n_points, dimension
-    if m < 1 or h < 0:
-        raise ValueError(f"give at least one point and no negative dimension, got {m} and {h}")
     if h == 0:
         return 0.0
     if m <= h:
@@ -109,7 +111,7 @@ def vc_dimension(labels: ArrayLike) -> int:
     >>> vc_dimension([(points >= a) & (points < b) for a in range(5) for b in range(5)])
     2
     """
-    values = np.asarray(labels)
+    values = _table(labels, "labels")
     if len(np.unique(values)) > 2:
         raise ValueError("labels must have two values; for real values there is fat_dimension")
     return fat_dimension(values == np.max(values), 0.5)
@@ -138,24 +140,36 @@ def fat_dimension(values: ArrayLike, margin: float, *, one_level: bool = False) 
     >>> fat_dimension(np.add(corners, [0, 10]), 0.5, one_level=True)
     1
     """
-    f = np.atleast_2d(np.asarray(values, dtype=float))
-    if not margin > 0:
-        raise ValueError(f"margin must be positive, got {margin!r}")
+    f = _table(values, "values")
+    check_positive(margin=margin)
     # Lowering a level to the largest value that still lies below it loses no function.
-    slack = 1e-12 * max(1.0, float(np.max(np.abs(f))))
     if one_level:
         return max(
-            _deepest([[_split(column, low, margin, slack)] for column in f.T])
-            for low in np.unique(f)
+            _deepest([[_split(column, low, margin)] for column in f.T]) for low in np.unique(f)
         )
-    return _deepest(
-        [[_split(column, low, margin, slack) for low in np.unique(column)] for column in f.T]
-    )
+    return _deepest([[_split(column, low, margin) for low in np.unique(column)] for column in f.T])
 
 
-def _split(column: NDArray[np.float64], low: float, margin: float, slack: float) -> tuple[int, int]:
-    """Return the functions above and below a level at one point, as bits."""
-    above = np.flatnonzero(column >= low + 2 * margin - slack)
+def _table(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return values of functions on points, or raise ValueError for others."""
+    f = np.atleast_2d(np.asarray(values, dtype=float))
+    if f.ndim != 2 or not f.size or not np.isfinite(f).all():
+        raise ValueError(
+            f"{name} must be finite numbers, a row for each of at least one function and a column "
+            f"for each point, got shape {np.shape(values)}"
+        )
+    return f
+
+
+def _split(column: NDArray[np.float64], low: float, margin: float) -> tuple[int, int]:
+    """Return the functions above and below a level at one point, as bits.
+
+    Both values of a difference are rounded, to half an ulp each. What that hides is granted, up to
+    a part of the margin that no equal values reach.
+    """
+    eps = float(np.finfo(np.float64).eps)
+    slack = min(2 * eps * max(float(np.max(np.abs(column))), abs(low)), np.sqrt(eps) * margin)
+    above = np.flatnonzero(column - low >= 2 * margin - slack)
     below = np.flatnonzero(column <= low)
     return sum(1 << int(i) for i in above), sum(1 << int(i) for i in below)
 
@@ -192,7 +206,7 @@ def fat_dimension_bound(margin: float, norm: float = 1.0, size: float = 1.0) -> 
     >>> fat_dimension_bound(0.5).value
     4.0
     """
-    _check_positive(margin=margin, norm=norm, size=size)
+    check_positive(margin=margin, norm=norm, size=size)
     return Bound(
         (size * norm / margin) ** 2,
         "fat-shattering dimension of a ball in feature space",
@@ -223,7 +237,8 @@ def sparse_fat_dimension_bound(
     >>> round(many.value / few.value, 2)
     2.46
     """
-    _check_positive(margin=margin, norm=norm, constant=constant)
+    check_integer("n_features", n_features, 1)
+    check_positive(margin=margin, norm=norm, constant=constant)
     return Bound(
         constant * (norm / margin) ** 2 * float(np.log(2 * n_features + 2)),
         "fat-shattering dimension of linear functions with bounded absolute sums",
@@ -244,7 +259,14 @@ def large_margin_dimension(margin: float, n_features: float = np.inf, size: floa
     >>> large_margin_dimension(0.25, n_features=100).value
     17.0
     """
-    _check_positive(margin=margin, size=size)
+    check_positive(margin=margin, size=size)
+    if not n_features >= 1:
+        raise ValueError(f"n_features must be at least 1, got {n_features!r}.")
+    if margin > size:
+        raise ValueError(
+            f"margin={margin!r} exceeds size={size!r}: no hyperplane with a normal of length 1 "
+            "keeps it on points of that length"
+        )
     return Bound(
         min((size / margin) ** 2, n_features) + 1,
         "VC dimension of hyperplanes with a margin",
@@ -272,7 +294,8 @@ def vary_levels(dimension: float, margin: float) -> Bound:
     >>> vary_levels(2, 0.25).value
     6.0
     """
-    _check_positive(margin=margin)
+    check_positive(margin=margin)
+    check_nonnegative(dimension=dimension)
     levels = 2 * np.ceil(1 / (2 * margin)) - 1
     return Bound(
         float(levels * dimension),
@@ -335,13 +358,19 @@ def shattering_margin(
     >>> result.labels
     array([ 1., -1.,  1.])
     """
-    K = np.asarray(K, dtype=float)
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"K must be a square matrix, got shape {K.shape}")
-    _check_positive(norm=norm)
+    half, K = half_digits(K), np.asarray(K, dtype=float)
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or not K.size or not np.isfinite(K).all():
+        raise ValueError(f"K must be a square matrix of finite numbers, got shape {K.shape}")
+    check_positive(norm=norm)
+    check_integer("n_labellings", n_labellings, 1)
     m = len(K)
     values, vectors = np.linalg.eigh(0.5 * (K + K.T))
     scale = float(np.max(values))
+    if values[0] < -m * half * float(np.max(np.abs(values))):
+        raise ValueError(
+            f"K has the eigenvalue {values[0]:.6g}: it is not positive semidefinite, and no kernel "
+            "has functions with such values"
+        )
     if not scale > 0:
         return ShatteringMargin(0.0, 0.0, True, np.ones(m))
     values = np.maximum(values, 0.0) / scale
@@ -370,9 +399,3 @@ def _distance(points: NDArray[np.float64]) -> float:
     target = np.append(np.zeros(len(points)), 1.0)
     weights, _ = nnls(np.vstack([points, np.ones(points.shape[1])]), target)
     return float(np.linalg.norm(points @ weights) / np.sum(weights))
-
-
-def _check_positive(**values: float) -> None:
-    for name, value in values.items():
-        if not 0 < value < np.inf:
-            raise ValueError(f"{name} must be positive and finite, got {value!r}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaincc, gammaln, logsumexp, zeta
 
-from mercer._params import check_integer
+from mercer._params import check_integer, check_positive
 from mercer.claims.record import Assumption
 from mercer.inspect.decay import Decay, classify_decay
 from mercer.kernels.points import Array
@@ -61,6 +61,9 @@ class Spectrum:
     def __post_init__(self) -> None:
         values = np.asarray(self.log_values, dtype=float)
         counts = np.zeros_like(values) if self.log_counts is None else np.asarray(self.log_counts)
+        check_positive(eigenfunction_bound=self.eigenfunction_bound)
+        if not self.log_tail < np.inf:
+            raise ValueError(f"log_tail must be a number below infinity, got {self.log_tail!r}")
         if values.ndim != 1 or counts.shape != values.shape or np.isnan(values).any():
             raise ValueError("log_values and log_counts must be rows of equal length without NaN.")
         kept = np.isfinite(values) & np.isfinite(counts)
@@ -234,8 +237,8 @@ def power_law(exponent: float, scale: float = 1.0, n: int = 10_000) -> Spectrum:
     >>> round(power_law(1.0).trace, 12), round(np.pi**2 / 6, 12)
     (1.644934066848, 1.644934066848)
     """
-    if not exponent > 0:
-        raise ValueError(f"the exponent must be above 0 for a finite sum, got {exponent}.")
+    check_positive(exponent=exponent, scale=scale)
+    check_integer("n", n, 1)
     j = np.arange(1.0, n + 1.0)
     tail = np.log(zeta(exponent + 1.0, n + 1.0))
     return Spectrum(
@@ -261,8 +264,7 @@ def exponential_law(rate: float, power: float = 1.0, scale: float = 1.0) -> Spec
     >>> round(law.trace, 12), round(1 / (np.e - 1), 12)
     (0.581976706869, 0.581976706869)
     """
-    if not (rate > 0 and power > 0):
-        raise ValueError(f"rate and power must be above 0, got {rate} and {power}.")
+    check_positive(rate=rate, power=power, scale=scale)
     n = int(min(np.ceil((3000.0 / rate) ** (1.0 / power)), 1_000_000))
     j = np.arange(1.0, n + 1.0)
     upper = gammaincc(1.0 / power, rate * n**power)

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from mercer._params import check_integer, check_positive
 from mercer._typing import Estimator, PointsLike, TargetsLike
 from mercer.claims.record import Assumption, Bound, Constant
+from mercer.claims.tails import one_each
 from mercer.research.covering.uniform import Coverings, Inequality
 from mercer.research.diagnostics.risk import norm_of
 
@@ -31,8 +33,9 @@ def share_delta(delta: float, n_classes: int, *, open_ended: bool = False) -> ND
     >>> share_delta(0.05, 2, open_ended=True).round(4)
     array([0.0304, 0.0076])
     """
-    if not 0 < delta < 1 or n_classes < 1:
-        raise ValueError(f"give 0 < delta < 1 and classes, got {delta!r} and {n_classes!r}")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must lie between 0 and 1, got {delta!r}.")
+    check_integer("n_classes", n_classes, 1)
     if open_ended:
         i = np.arange(1, n_classes + 1, dtype=np.float64)
         return np.asarray(6 * delta / (np.pi * i) ** 2, dtype=np.float64)
@@ -130,13 +133,21 @@ def structural_risk(
     """
     if len(classes) != len(empirical) or not classes:
         raise ValueError(f"{len(classes)} classes and {len(empirical)} risks do not match")
-    shares = share_delta(delta, len(classes)) if deltas is None else np.asarray(deltas, dtype=float)
-    if len(shares) != len(classes) or np.sum(shares) > delta * (1 + 1e-9) or np.min(shares) <= 0:
+    shares = share_delta(delta, len(classes))
+    if deltas is not None:
+        shares = np.asarray(deltas, dtype=float)
+    if len(shares) != len(classes) or not (
+        np.min(shares) > 0 and np.sum(shares) <= delta * (1 + 1e-9)
+    ):
         raise ValueError(
             f"deltas must be {len(classes)} positive shares of delta={delta}, whose sum is at most "
             f"that; got a sum of {np.sum(shares):.6g}"
         )
-    risks = np.asarray(empirical, dtype=float)
+    risks = one_each(empirical, "empirical")
+    if not np.all((risks >= 0) & (risks <= inequality.largest)):
+        raise ValueError(
+            f"empirical must hold mean losses between 0 and {inequality.largest:g}, got {risks}"
+        )
     single = [
         inequality.width(covering, n_samples, float(share))
         for covering, share in zip(classes, shares, strict=True)
@@ -159,7 +170,9 @@ def structural_risk(
         for bound, risk, share in zip(single, risks, shares, strict=True)
     )
     nothing = all(bound.vacuous for bound in bounds)
-    best = None if nothing and not force else int(np.argmin([bound.value for bound in bounds]))
+    # A bound that may not be quoted is not the least one, unless there are no others.
+    values = [np.inf if bound.vacuous and not nothing else bound.value for bound in bounds]
+    best = None if nothing and not force else int(np.argmin(values))
     return StructuralChoice(best, bounds, risks, widths, shares)
 
 
@@ -201,8 +214,8 @@ def fit_within_norm(
     >>> 0.4995 <= norm_of(machine, machine.predict(X)) <= 0.5
     True
     """
-    if not norm > 0:
-        raise ValueError(f"norm must be positive, got {norm!r}")
+    check_positive(norm=norm, tol=tol)
+    check_integer("max_fits", max_fits, 1)
 
     def fitted(log_c: float) -> tuple[Any, float]:
         found = clone(machine).set_params(C=float(np.exp(log_c))).fit(X, y)

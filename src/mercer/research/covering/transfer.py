@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mercer._params import check_nonnegative, check_positive
 from mercer.claims.record import Assumption, Bound, Constant
+from mercer.claims.tails import one_each, some_samples
 from mercer.losses import Loss
 from mercer.research.covering.base import Covering, Derived
 from mercer.research.covering.uniform import Coverings, Inequality, real_valued_classes
@@ -54,9 +56,8 @@ def loss_range(loss: Loss, y: ArrayLike, largest: float) -> LossRange:
     >>> loss_range(EpsilonInsensitive(0.5), [-1.0, 1.0], 2.0)
     LossRange(lipschitz=1.0, largest=2.5)
     """
-    if not 0 < largest < np.inf:
-        raise ValueError(f"functions need a finite positive bound, got largest={largest!r}")
-    targets = np.atleast_1d(np.asarray(y, dtype=float))
+    check_positive(largest=largest)
+    targets = one_each(np.atleast_1d(np.asarray(y, dtype=float)), "y")
     constant = float(np.max(loss.lipschitz(targets, -largest, largest)))
     ends = [loss.value(targets, np.full(targets.shape, end)) for end in (-largest, largest)]
     return LossRange(constant, float(np.max(ends)))
@@ -82,6 +83,8 @@ def losses_of(covering: Covering, lipschitz: float, n_samples: int | None = None
     >>> losses_of(Interval(1.0), 2.0).log_covering(0.1) == Interval(2.0).log_covering(0.1)
     True
     """
+    check_nonnegative(lipschitz=lipschitz)
+    n_samples = None if n_samples is None else some_samples(n_samples)
     return covering.scaled(lipschitz if n_samples is None else lipschitz / n_samples)
 
 
@@ -111,11 +114,15 @@ class AlmostLipschitz(Derived):
     lipschitz: float
     jump: float
 
+    def __post_init__(self) -> None:
+        check_nonnegative(lipschitz=self.lipschitz, jump=self.jump)
+        super().__post_init__()
+
     @property
     def norm(self) -> float:
         return max(self.lipschitz * self.covering.norm, self.jump)
 
-    def log_covering(self, radius: float) -> float:
+    def _log_covering(self, radius: float) -> float:
         if radius < self.jump:
             return np.inf
         return self.covering.scaled(self.lipschitz).log_covering(radius)

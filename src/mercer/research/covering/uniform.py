@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from mercer._params import check_integer, check_nonnegative, check_positive
 from mercer.claims.record import BEFOREHAND, INDEPENDENT, Assumption, Bound, Constant
+from mercer.claims.tails import some_samples
 from mercer.research.covering.base import Covering
 
 __all__ = [
@@ -59,11 +61,17 @@ class FiniteClass(Covering):
     log_count: float
     name: str = "number of functions"
 
+    def __post_init__(self) -> None:
+        if not self.log_count >= 0:
+            raise ValueError(
+                f"log_count must be the logarithm of at least one function, got {self.log_count!r}."
+            )
+
     @property
     def norm(self) -> float:
         return 0.0 if self.log_count == 0 else np.inf
 
-    def log_covering(self, radius: float) -> float:
+    def _log_covering(self, radius: float) -> float:
         return self.log_count
 
     def log_entropy(self, log_n: float) -> float:
@@ -128,6 +136,11 @@ class Inequality:
     copies: int = 2
     assumptions: tuple[Assumption, ...] = (INDEPENDENT, BEFOREHAND)
 
+    def __post_init__(self) -> None:
+        check_positive(factor=self.factor, rate=self.rate, shrink=self.shrink, power=self.power)
+        check_nonnegative(degree=self.degree, least=self.least, largest=self.largest)
+        check_integer("copies", self.copies, 1)
+
     def log_probability(self, covering: Coverings, n_samples: int, radius: float) -> float:
         """Return the logarithm of the right-hand side, which may be positive."""
         cover = _on(covering, self.copies * n_samples)
@@ -184,8 +197,7 @@ class Inequality:
 
     def over(self, largest: float) -> Inequality:
         """Return the inequality for losses in [0, largest]."""
-        if not 0 < largest < np.inf:
-            raise ValueError(f"losses need a finite positive bound, got largest={largest!r}")
+        check_positive(largest=largest)
         return replace(self, largest=float(largest))
 
     def _bound(
@@ -402,8 +414,10 @@ def sample_entropies(log_coverings: Sequence[float] | ArrayLike) -> Entropies:
     """
     logs = np.asarray(log_coverings, dtype=float)
     n = len(logs)
-    if logs.ndim != 1 or n < 2:
-        raise ValueError("give the logarithms of at least two covering numbers")
+    if logs.ndim != 1 or n < 2 or not np.all(logs >= 0):
+        raise ValueError(
+            "give the logarithms of at least two covering numbers, which are at least 0"
+        )
     annealed = float(logsumexp(logs) - np.log(n))
     others = np.where(np.eye(n, dtype=bool), -np.inf, logs)
     left_out = logsumexp(others, axis=1) - np.log(n - 1)
@@ -447,9 +461,9 @@ def _first_that_holds(fails: Callable[[float], bool], start: float) -> float:
 def _check(
     n_samples: float | None = None, radius: float | None = None, delta: float | None = None
 ) -> None:
-    if n_samples is not None and not 1 <= n_samples < np.inf:
-        raise ValueError(f"n_samples must be at least 1, got {n_samples!r}")
-    if radius is not None and not 0 < radius < np.inf:
-        raise ValueError(f"radius must be positive, got {radius!r}")
+    if n_samples is not None:
+        some_samples(n_samples)
+    if radius is not None:
+        check_positive(radius=radius)
     if delta is not None and not 0 < delta < 1:
         raise ValueError(f"delta must lie between 0 and 1, got {delta!r}")

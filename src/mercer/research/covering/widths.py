@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from mercer._params import check_nonnegative, check_positive
 from mercer.inspect.bands import widen
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
@@ -174,7 +175,10 @@ def capacity_by_width(
     >>> capacity_by_width(Gaussian(), [0.5, 1.0, 2.0], 0.1, cover).log_covering.round(1)
     array([56.2, 30.5, 17.6])
     """
+    check_positive(radius=radius)
     factors = np.asarray(factors, dtype=float)
+    if factors.ndim != 1 or not np.all((factors > 0) & (factors < np.inf)):
+        raise ValueError(f"factors must be a row of positive finite numbers, got {factors!r}.")
     kernels = tuple(widen(kernel, float(s)) for s in factors)
     covers = [covering(k) for k in kernels]
     return WidthCurve(
@@ -237,6 +241,9 @@ def equal_capacity(
     >>> round(match.factor, 2), round(match.log_covering, 2), round(match.target, 2)
     (1.86, 30.52, 30.52)
     """
+    check_positive(radius=radius)
+    if not isinstance(target, Kernel):
+        check_nonnegative(target=target)
     wanted = covering(target).log_covering(radius) if isinstance(target, Kernel) else float(target)
 
     def excess(log_factor: float) -> float:

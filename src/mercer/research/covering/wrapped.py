@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import comb, gammaln
 
-from mercer._params import check_integer
+from mercer._params import check_integer, check_positive
 from mercer.claims.record import Assumption
 from mercer.inspect.bands import along, check_stationary
 from mercer.kernels.base import Kernel
@@ -306,11 +306,9 @@ def choose_period(
     """
     check_stationary(kernel)
     check_integer("dim", dim, 1)
-    if not 0 < half_width < np.inf or not 0 <= precision < 1:
-        raise ValueError(
-            "give a positive half_width and a precision between 0 and 1, got "
-            f"{half_width} and {precision}."
-        )
+    check_positive(half_width=half_width)
+    if not 0 <= precision < 1:
+        raise ValueError(f"precision must be at least 0 and below 1, got {precision!r}.")
     shortest = 2.0 * half_width
     if kernel.support is not None:
         reach = float(np.max(kernel.support.scale))
@@ -347,6 +345,8 @@ def wrap_error(kernel: Kernel, period: float, half_width: float, dim: int = 1) -
     >>> round(wrap_error(Gaussian(1.0), 6.0, half_width=1.5), 6)
     0.011109
     """
+    check_integer("dim", dim, 1)
+    check_positive(period=period, half_width=half_width)
     per_axis, reach = (257, 16) if dim == 1 else (9, 3)
     axis = np.linspace(-2.0 * half_width, 2.0 * half_width, per_axis)
     u: Any = np.array(list(product(axis, repeat=dim)))

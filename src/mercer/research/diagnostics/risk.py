@@ -51,7 +51,7 @@ class RiskBound(Terms):
     r"""Whether targets lie within :math:`\pm BR`, as the theorem assumes."""
 
     vacuous: bool
-    """Whether the bound says no more than that targets and functions are bounded."""
+    """Whether the bound is invalid, or at least what bounds on targets and functions give."""
 
 
 def risk_bound(
@@ -116,7 +116,7 @@ def risk_bound(
         valid=bool(np.all(np.abs(y) <= reach)),
         vacuous=False,
     )
-    return replace(bound, vacuous=bound.value >= 4.0 * reach**2)
+    return replace(bound, vacuous=not (bound.valid and bound.value < 4.0 * reach**2))
 
 
 def check_bounded(machine: KernelMachine, delta: float) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import null_space, svd
 
+from mercer._threads import small_algebra
 from mercer._typing import Array
 from mercer.research.linear.constrained import constrained_least_squares
 
@@ -51,8 +52,9 @@ class Slab:
     """
 
     def __init__(self, F: Array, G: Array) -> None:
-        n = len(F)
-        U, s, Vt = svd(np.concatenate([F, G]), full_matrices=False, check_finite=False)
+        n, self._rows = len(F), len(F) + 2 * len(G)
+        with small_algebra(self._rows):
+            U, s, Vt = svd(np.concatenate([F, G]), full_matrices=False, check_finite=False)
         keep = s > max(U.shape) * np.finfo(np.float64).eps * np.max(s, initial=0.0)
         self.F, self.G, self._back = U[:n, keep], U[n:, keep], Vt[keep].T / s[keep]
 
@@ -73,6 +75,10 @@ class Slab:
         tau : float
             The bound; zero is an equation.
         """
+        with small_algebra(self._rows):
+            return self._solve(t, tau)
+
+    def _solve(self, t: Array, tau: float) -> Within:
         x = self.free(t)
         if np.max(np.abs(self.G @ x), initial=0.0) <= tau:
             return self._within(x, t, 0.0)

@@ -98,6 +98,9 @@ class StableLSSVR(Folded):
 
     Notes
     -----
+    A fit with ``alpha_s="corner"`` or ``"residuals"`` solves for 25 bounds and costs as much as
+    :func:`stability_curve`, where figures are given: it is meant for some hundreds of samples.
+
     On sixty draws of example 8.3 of the reference, the mean error is 1.3 times that of a
     least-squares machine tuned by ten folds with ``alpha_s="residuals"``, and 1.7 times with
     ``"corner"``, which is apt to be too smooth.
@@ -210,8 +213,10 @@ def stability_curve(
 ) -> StabilityCurve:
     r"""Return residuals of samples trained on and left out over bounds on their difference.
 
-    The matrices of the program are decomposed once, and every bound is an interior-point solve
-    from there.
+    The matrices of the program are decomposed once. Every bound is then a least-squares problem
+    under two inequalities for each sample, solved by an active set at a cost that grows with the
+    cube of the number of samples: in ``mode="fast"`` the 25 default bounds take about 3 seconds of
+    processor time for 200 samples, a single bound 1 to 2 seconds for 500 and 10 seconds for 1,000.
 
     Parameters
     ----------

@@ -21,14 +21,15 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
+from mercer._params import is_integer
 from mercer._typing import Array
 from mercer.programs.program import Program
 from mercer.research.programs.lifting import triangle
 
 __all__ = ["PositiveOr", "PositiveOrSolution"]
 
-# The gap, beside one plus the size of the value, up to which a value and its bound are the same:
-# what programs promise, and a digit.
+# The gap up to which a value and its bound are the same, as a share of the value plus the square
+# of the linear cost in units of H: what programs promise, and a digit.
 SAME = 1e-6
 
 
@@ -95,6 +96,18 @@ class PositiveOr:
 
     def __post_init__(self) -> None:
         self.H, self.f = np.asarray(self.H, dtype=float), np.asarray(self.f, dtype=float)
+        D = len(self.f) if self.f.ndim == 1 else 0
+        if not D or self.H.shape != (D, D):
+            raise ValueError(
+                "f must be a row of D numbers and H a (D, D) matrix, got shapes "
+                f"{self.f.shape} and {self.H.shape}."
+            )
+        if not (np.isfinite(self.H).all() and np.isfinite(self.f).all()):
+            raise ValueError("H and f must hold finite numbers.")
+        if not all(is_integer(k) and 0 <= k < D for pair in self.pairs for k in pair):
+            raise ValueError(
+                f"pairs must hold numbers of variables from 0 to {D - 1}, got {list(self.pairs)}."
+            )
         if any(i == j for i, j in self.pairs):
             raise ValueError("a pair has two different numbers; fix a number at zero instead.")
         if la.eigvalsh(self.H)[0] <= 0:
@@ -119,14 +132,16 @@ class PositiveOr:
         r"""Return weights with the largest sum that leave the program convex, (n_pairs,)."""
         if not self.pairs:
             return np.zeros(0)
+        # In units of H, so that its size does not meet the tolerances of the program.
+        size = float(np.max(np.diagonal(self.H)))
         units = [self.products(unit) for unit in np.eye(len(self.pairs))]
         program = Program()
         gamma = program.variable(len(units), lower=0.0)
         program.cost(gamma, -1.0)
         columns = np.stack([triangle(N) for N in units], axis=1)
-        program.semidefinite([(columns, gamma)], triangle(self.H), len(self.H))
+        program.semidefinite([(columns, gamma)], triangle(self.H / size), len(self.H))
         # Rounding of the program would leave a slightly negative eigenvalue.
-        weights: Array = np.maximum(program.solve(tol)[gamma], 0.0)
+        weights: Array = size * np.maximum(program.solve(tol)[gamma], 0.0)
         lowest = la.eigh(self.products(weights), self.H, eigvals_only=True)[0]
         return weights / max(1.0, -float(lowest))
 
@@ -164,13 +179,14 @@ class PositiveOr:
                 f"with these weights the program is not convex; one for all pairs is at most "
                 f"{self.largest_weight():.6g}."
             )
+        same = SAME * self._units(list(range(len(self.f))))[1] ** 2
         best, value, nodes = np.zeros(len(self.f)), 0.0, 0
         open_nodes: list[tuple[float, frozenset[int]]] = [(-np.inf, frozenset())]
         lowest = np.inf
         while open_nodes:
             open_nodes.sort(key=lambda node: -node[0])
             bound, zero = open_nodes.pop()
-            if bound >= value - SAME * (1.0 + abs(value)):
+            if bound >= value - same - SAME * abs(value):
                 continue
             if nodes >= max_nodes:
                 lowest = min(lowest, bound)
@@ -180,7 +196,7 @@ class PositiveOr:
             rounded = self._rounded(x, zero)
             if self.objective(rounded) < value:
                 best, value = rounded, self.objective(rounded)
-            if bound >= value - SAME * (1.0 + abs(value)):
+            if bound >= value - same - SAME * abs(value):
                 lowest = min(lowest, bound)
                 continue
             if not branch:
@@ -191,7 +207,7 @@ class PositiveOr:
             i, j = max(alive, key=lambda p: x[p[0]] * x[p[1]])
             open_nodes += [(bound, zero | {i}), (bound, zero | {j})]
         lower = min(lowest, value)
-        exact = lower >= value - SAME * (1.0 + abs(value))
+        exact = lower >= value - same - SAME * abs(value)
         method = "relaxation" if nodes <= 1 else "branching"
         return PositiveOrSolution(best, value, lower, exact, gamma, method, nodes)
 
@@ -199,16 +215,26 @@ class PositiveOr:
         """Minimize the relaxation with some numbers at zero; return its minimizer and bound."""
         keep = [i for i in range(len(self.f)) if i not in zero]
         x = np.zeros(len(self.f))
-        if not keep:
+        unit, size = self._units(keep)
+        if size == 0.0:
             return x, 0.0
-        values, vectors = la.eigh(M[np.ix_(keep, keep)])
+        values, vectors = la.eigh(M[np.ix_(keep, keep)] * np.outer(unit, unit))
         program = Program()
         y = program.variable(len(keep), lower=0.0)
         program.square(y, np.sqrt(2.0 * np.maximum(values, 0.0))[:, None] * vectors.T)
-        program.cost(y, self.f[keep])
+        program.cost(y, self.f[keep] * unit / size)
         found = program.solve(1e-9)
-        x[keep] = np.maximum(found[y], 0.0)
-        return x, found.dual
+        x[keep] = size * unit * np.maximum(found[y], 0.0)
+        return x, size**2 * found.dual
+
+    def _units(self, keep: Sequence[int]) -> tuple[Array, float]:
+        """Return units of some numbers in which H has a diagonal of ones, and the size of f then.
+
+        With numbers in these units times the size, the linear cost is at most one and the objective
+        is counted in squares of the size: tolerances do not depend on the units of H and f.
+        """
+        unit = 1.0 / np.sqrt(np.diagonal(self.H)[keep])
+        return unit, float(np.max(np.abs(self.f[keep] * unit), initial=0.0))
 
     def _rounded(self, x: Array, zero: frozenset[int]) -> Array:
         """Return the best point whose zeros are the smaller numbers of each pair."""

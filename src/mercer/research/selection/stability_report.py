@@ -4,7 +4,8 @@ r"""How much a machine depends on single samples: residuals with and without eac
           \hat\beta = \max_k \bigl|\ell(e_k) - \ell(e_k^v)\bigr|
 
 with the residual :math:`e_k` of the machine of all samples and :math:`e_k^v` of the one without
-sample k, or without its fold.
+sample k, or without its fold. What of the machine's settings was measured on all samples is named
+by :attr:`Stability.kept`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import safe_indexing
 from mercer._typing import AnyArray, Array, PointsLike, Predictor, Seed, SplitterLike, WeightsLike
+from mercer.claims.traces import measured
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.base import KernelMachine
@@ -38,7 +40,11 @@ class Stability:
     residuals : ndarray of shape (n,) or (n, d)
         Residuals e of the machine that was trained with a sample.
     left_out : ndarray like ``residuals``
-        Residuals of the machine that was trained without it.
+        Residuals of the machine that was trained without it, with the settings in ``kept`` as they
+        are for the whole sample.
+    kept : tuple of str, default=()
+        Settings that were measured on the whole sample, not again without each sample:
+        ``"gamma='scale'"``, ``"standardize=True"``. Empty if everything was refitted.
 
     Examples
     --------
@@ -51,6 +57,7 @@ class Stability:
 
     residuals: Array
     left_out: Array
+    kept: tuple[str, ...] = ()
 
     @property
     def differences(self) -> Array:
@@ -132,7 +139,11 @@ def stability(
 
     For machines of this library samples are left out one by one as in
     :func:`~mercer.selection.leave_one_out`: without a refit for the squared loss, with refits of
-    support vectors only for others. Other estimators, and folds, are refitted.
+    support vectors only for others. What is left out is the loss of the sample. A length scale from
+    the data (``gamma="scale"``, the default, or ``"median"``), a scaler (``standardize=True``) and
+    balanced weights of classes stay those of the whole sample, and the result names them in
+    ``kept``. Other estimators, and folds, are refitted with all of these: ``cv=LeaveOneOut()`` does
+    so for single samples, at the price of a fit each.
 
     Parameters
     ----------
@@ -143,14 +154,14 @@ def stability(
         The sample it was fitted on.
     cv : int, splitter or iterable, optional
         Folds to leave out together, as in :func:`as_splitter`, which hold out every sample once;
-        single samples by default.
+        by default single samples, with the settings in ``kept`` held.
     random_state : int, RandomState or None, default=0
         Seed of the folds where `cv` is a number.
 
     Returns
     -------
     Stability
-        Residuals, differences, the worst samples and what follows from them.
+        Residuals, differences, the worst samples, what was kept and what follows from them.
 
     References
     ----------
@@ -167,6 +178,8 @@ def stability(
     >>> loose, tight = (stability(LSSVR(C=C).fit(x, y), x, y) for C in (0.1, 1000.0))
     >>> bool(loose.alpha < tight.alpha), int(tight.worst[0])
     (True, 20)
+    >>> tight.kept, stability(LSSVR().fit(x, y), x, y, cv=5).kept
+    (("gamma='scale'",), ())
     """
     check_is_fitted(machine)
     targets = np.asarray(y)
@@ -178,15 +191,19 @@ def stability(
             )
         targets = np.where(targets == machine.classes_[1], 1.0, -1.0)
     targets = np.asarray(targets, dtype=np.float64)
+    kept: tuple[str, ...] = ()
     if cv is None and isinstance(machine, KernelMachine):
         found = leave_one_out(machine, X, y, sample_weight=sample_weight)
         left_out = found.prediction if found.decision is None else found.decision
+        balanced = getattr(machine, "class_weight", None) == "balanced"
+        kept = (*measured(machine), *(["class_weight='balanced'"] if balanced else []))
     else:
         cv = LeaveOneOut() if cv is None else cv
         classes = is_classifier(machine)
         labels = Folds.split(cv, X, y, None, random_state, classifier=classes).labels
         left_out = _refitted(machine, X, np.asarray(y), labels, sample_weight)
-    return Stability(targets - _values(machine, X), targets - np.asarray(left_out, np.float64))
+    e, e_left_out = targets - _values(machine, X), targets - np.asarray(left_out, np.float64)
+    return Stability(e, e_left_out, kept)
 
 
 def _values(machine: Predictor, X: PointsLike) -> Array:
