@@ -1,7 +1,8 @@
 r"""The law of what predicts: the function that a fit returns costs what its certificate allows.
 
-A certificate is an interval, from the dual value to the dual value plus the gap. The optimum lies in
-it, because a dual value is below every primal one. So must the cost of the function that predicts,
+A certificate is an interval, from the dual value to the dual value plus the gap. The optimum lies
+in it, because a dual value is below every primal one. So must the cost of the function that
+predicts,
 
 .. math:: \tfrac12 a'Ka + \sum_i c_i l(y_i, f(x_i)),
 
@@ -284,10 +285,11 @@ def cost(fit: Fit) -> str:
         total = quadratic + np.where(c > 0, c * value(f, rows), 0).sum()
     highest = L(solution.dual) + L(solution.gap)
     if not total <= highest + allowed:
+        excess = total - highest
         return (
             f"predictions cost {float(total):.10e}, certified {solution.objective:.10e} with a gap "
-            f"of {solution.gap:.2e}: {float((total - highest) / max(L(solution.gap), allowed)):.2g} "
-            f"gaps too much, {float((total - highest) / max(abs(highest), allowed)):.1e} relative, "
+            f"of {solution.gap:.2e}: {float(excess / max(L(solution.gap), allowed)):.2g} gaps too "
+            f"much, {float(excess / max(abs(highest), allowed)):.1e} relative, "
             f"by {solution.solver}, {solution.status.value}"
         )
     return ""

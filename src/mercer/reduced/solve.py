@@ -33,8 +33,9 @@ from mercer.reduced.total import Total, total_gap
 from mercer.reduced.variable_width import VariableWidth
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers.monitor import Progress
+from mercer.solvers.rounding import SUMMATION_ROUNDING
 from mercer.solvers.solution import Solution, Terms
-from mercer.solvers.status import ConvergenceWarning, Status
+from mercer.solvers.status import GAP_ROUNDING, ConvergenceWarning, Status
 
 __all__ = [
     "Reduced",
@@ -489,6 +490,7 @@ class _Part:
     found: Minimum
     cost: Cost
     total: Total
+    rounding: float
 
 
 def _solve(
@@ -509,7 +511,32 @@ def _solve(
     }
     cost = approximation_cost(task.kernel, problem, state, census.pool)
     total = total_gap(task.kernel, problem, state, found, census.pool, cost, passes.count)
-    return _Part(state["A"], found, cost, total)
+    rounding = _rounding_effect(problem, state, census.pool)
+    return _Part(state["A"], found, cost, total, rounding)
+
+
+def _rounding_effect(problem: Problem, state: dict[str, Any], pool: FingerprintSample) -> float:
+    """Return by how much rounding of predictions can change objectives, from some of the rows.
+
+    The objective is that of coefficients in features, and predictions add up terms of the
+    expansion in the landmarks, which may be large and cancel.
+    """
+    if problem.walls is not None:
+        return 0.0
+    rows = slice(0, min(SIZE_ROWS, len(pool.keys)))
+    block = Block(pool.X[rows], *(None if v is None else v[rows] for v in (pool.y, pool.s)), 0)
+    Y, s = problem.targets(block)
+    loss = loss_of(problem.loss, block, pool.rows[rows])
+    raw, B = np.asarray(problem.map.raw(block.X)), problem.null_space(block.X)
+    free = np.abs(B) @ np.abs(state["b"])
+    f = raw @ state["A"] + B @ state["b"]
+    terms = np.sqrt(np.square(raw) @ np.square(state["A"]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        delta = SUMMATION_ROUNDING * np.maximum(terms + free, np.abs(f) + np.abs(Y))
+        value = loss.value(Y, f)
+        moved = np.maximum(loss.value(Y, f + delta), loss.value(Y, f - delta)) - value
+        effect = 2.0 * float(np.sum(s * problem.C * moved)) * pool.n / len(Y)
+    return float(np.nan_to_num(effect, nan=np.inf))
 
 
 def _joined(
@@ -519,6 +546,10 @@ def _joined(
     values = [part.found.value for part in parts]
     primal = sum(float(np.sum(value.primal)) for value in values if value is not None)
     gap = sum(float(np.sum(value.gap)) for value in values if value is not None)
+    # Objective and dual value are of sums in one order, the gap of those in any.
+    rounding = sum(part.rounding for part in parts)
+    rounding = rounding if rounding > GAP_ROUNDING * abs(primal) else 0.0
+    dual, gap = primal - gap - rounding, gap + 2.0 * rounding
     for part in parts:
         if not part.found.bounded:
             gap = np.inf
@@ -531,7 +562,7 @@ def _joined(
         a=np.concatenate([part.A.T.ravel() for part in parts]),
         b=np.concatenate([part.found.b.T.ravel() for part in parts]),
         objective=primal,
-        dual=primal - gap,
+        dual=dual if np.isfinite(gap) else -np.inf,
         gap=gap,
         violation=max(float(np.max(np.abs(v.gw), initial=0.0)) for v in values if v is not None),
         residual=max(float(np.max(v.residual, initial=0.0)) for v in values if v is not None),
