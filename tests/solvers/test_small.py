@@ -127,7 +127,7 @@ def test_a_margin_that_is_nothing_is_found_at_once():
         assert found is not None
         assert found.status is Status.CONVERGED
         assert found.relative_gap > 0.1  # beside nothing, so that it is judged by these
-        assert found.gap <= gap_resolution(risk, found.a, found.b, found.f)
+        assert found.gap <= gap_resolution(risk, found.a, found.b, found.f, found.objective)
         assert found.gap <= negligible_gap(risk, found.f)
         # Rounding of decision values is part of the gap.
         gap = risk.certificate(found.a, found.b).gap

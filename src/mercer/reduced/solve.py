@@ -429,7 +429,9 @@ def minimize_reduced(
     oracle = Oracle(problem, passes, pool)
     block = Block(pool.X, pool.y, pool.s, 0)
     Y, s = problem.targets(block)
-    nothing = loss_of(problem.loss, block, pool.rows).value(Y, np.zeros(Y.shape))
+    # What is free explains the mean of the targets, however far from zero it is.
+    middle = np.mean(Y, axis=0) if problem.free else np.zeros(Y.shape[1])
+    nothing = loss_of(problem.loss, block, pool.rows).value(Y, np.broadcast_to(middle, Y.shape))
     at_zero = np.sum(s * problem.C * nothing, axis=0) * (pool.n / len(Y))
     # Wide enough that most rows are curved at the start.
     width, listener = 2.0 * (float(np.std(Y)) or 1.0), task.listener

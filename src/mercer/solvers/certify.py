@@ -128,7 +128,9 @@ def certify(
             losses=np.array([risk.risk(certificate.f)]),
             weights=np.array([float(np.sum(risk.c))]),
         ),
-        resolution=gap_resolution(risk, a, b, certificate.f) if loose else 0.0,
+        resolution=(
+            gap_resolution(risk, a, b, certificate.f, certificate.primal) if loose else 0.0
+        ),
         samples=None if part is None else part[1],
         n_samples=None if part is None else part[0].shape[0],
         precisions=answer.precisions,

@@ -30,6 +30,10 @@ KNOWN_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 SUMMATION_ROUNDING = 8.0 * RELATIVE_ROUNDING
 
+# An objective is rounding below this part of what KNOWN_ROUNDING makes: errors of four units in the
+# last place.
+MAX_ROUNDING_PART = 1.0 / 16.0
+
 # An objective below this part of the losses of a constant counts as that part, as long as the gap
 # proves that the function is within this part of the targets.
 NEGLIGIBLE_LOSS_PART, NEGLIGIBLE_TARGET_PART = 1e-6, 1e-3
@@ -105,11 +109,13 @@ def negligible_gap(risk: RegularizedRisk, f: Array) -> float:
     return float(np.nan_to_num(found, nan=np.inf, posinf=np.inf))
 
 
-def gap_resolution(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float:
+def gap_resolution(
+    risk: RegularizedRisk, a: Array, b: Array, f: Array, objective: float
+) -> float:
     """Return a duality gap that is negligible: rounding, and a part of the losses of a constant.
 
-    That is what rounding of decision values and targets can cause: constant targets, or a single
-    class, leave an objective that is nothing else. And it is a part of the losses of a constant
+    That is what rounding of decision values and targets can cause where the objective is nothing
+    else: constant targets, or a single class. And it is a part of the losses of a constant
     (of the price of a width, if there is one), where the optimum explains all but a millionth of
     them. Neither counts where the gap leaves open what the function is, as with weights of 1e12.
     """
@@ -120,6 +126,8 @@ def gap_resolution(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float
         rounding = rounding_effect(risk, a, f, KNOWN_ROUNDING * risk.size(a, b, f))
         rounding += float(np.sum(KNOWN_ROUNDING * slopes * np.abs(risk.y)))
         losses = float(np.sum(np.abs(value(np.full(risk.n, np.mean(risk.y))))))
+    # Targets of 1e13 with a spread of one have an objective that is more than a few roundings.
+    rounding = rounding if abs(objective) <= MAX_ROUNDING_PART * rounding else 0.0
     price = float(np.sum(np.abs(risk.d)))
     width = 0.5 * price**2 * float(np.max(risk.K.diag())) if price else 0.0
     none = rounding + MAX_RELATIVE_GAP * NEGLIGIBLE_LOSS_PART * (losses + width)
