@@ -56,6 +56,9 @@ SHORT_STEP_SLOPE = 0.3
 # this part: what is left of either is rounding, of weights or features of very different sizes.
 STILL_STEPS, MIN_OBJECTIVE_FALL = 200, 1e-2
 
+# Steps after which it ends whose gap has not fallen by half, however the objective falls.
+MAX_SLOW_STEPS = 500
+
 # Passes in which slopes are balanced, the residual beside its terms that they aim at, and the one
 # that is left to rounding.
 MAX_BALANCE_PASSES, BALANCED_RESIDUAL, MAX_DUAL_RESIDUAL = 6, 1e-13, 1e-10
@@ -211,6 +214,8 @@ class _Descent:
         self.stride = np.ones(self.k)
         # When the gap or the objective last fell by much, to what; and the point of least gap.
         self.fell = (0, np.inf, np.inf)
+        # When the gap was last halved, and to what.
+        self.halved = (0, np.inf)
         self.best = (np.inf, np.inf)
         self.there: tuple[Evaluation, tuple[Array, ...]] | None = None
 
@@ -378,10 +383,13 @@ class _Descent:
         lower = now.objective < objective - (
             MIN_OBJECTIVE_FALL * abs(objective) if np.isfinite(objective) else 0
         )
-        if lower or gap <= 0.5 * before < np.inf:
+        if gap <= 0.5 * self.halved[1]:
+            self.halved = now.iteration, gap
+        slow = now.iteration - self.halved[0] >= MAX_SLOW_STEPS
+        if not slow and (lower or gap <= 0.5 * before < np.inf):
             self.fell = now.iteration, min(now.objective, objective), min(gap, before)
             return False
-        if now.iteration - since < STILL_STEPS:
+        if not slow and now.iteration - since < STILL_STEPS:
             return False
         found.value, found.known = self.there
         found.W, found.b, found.mu = found.known
