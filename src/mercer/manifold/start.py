@@ -120,7 +120,10 @@ def find_directions(total: Total, distortion: Distortion, count: int) -> Directi
             f"{first['empty']} rows have no known cell, so that they lie nowhere; drop them."
         )
     mean = first["total"] / np.maximum(first["n"], 1e-300)
-    return _directions(first, total(moments_of, distortion, mean)["C"], count)
+    C = total(moments_of, distortion, mean)["C"]
+    if not np.isfinite(C).all():
+        raise ValueError("The squares of X overflow. Scale the inputs (StandardScaler).")
+    return _directions(first, C, count)
 
 
 def random_directions(found: Directions, count: int, rng: np.random.Generator) -> Directions:
