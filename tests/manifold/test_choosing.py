@@ -34,8 +34,9 @@ def test_the_choice_is_the_best_of_refits_on_the_same_folds():
         for k in range(3):
             costs = []
             for train, test in folds:
-                *_, end = follow(made, X[train], np.ones(40), np.array(lams[: k + 1]))
-                images = made._functional().basis(np.linspace(-1, 1, 4001)[:, None]) @ end.W
+                *_, (functional, end) = follow(made, X[train], np.ones(40), np.array(lams[: k + 1]))
+                grid = functional.basis(np.linspace(-1, 1, 4001)[:, None])
+                images = functional.images(grid @ end.W)
                 costs.append(
                     ((X[test][:, None] - images[None]) ** 2).sum(axis=2).min(axis=1).mean()
                 )
@@ -58,10 +59,9 @@ def test_many_features_and_few_rows_are_not_fitted_loosely():
     made = PrincipalManifold(Interval(25), max_iter=100, tol=1e-3)
     lams = np.array([1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5])
     found = PrincipalManifoldCV(made, lams=lams, cv=3).fit(X[:30])
-    functional = made._functional()
     errors = [
-        functional.projector(end.W)(X[30:]).cost.mean()
-        for end in follow(made, X[:30], np.ones(30), lams)
+        functional.projector(end.W)(functional.rows(X[30:])).cost.mean()
+        for functional, end in follow(made, X[:30], np.ones(30), lams)
     ]
     assert -found.score(X[30:]) < 1.05 * min(errors)
     assert -found.score(X[30:]) < errors[-1]

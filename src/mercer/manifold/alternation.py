@@ -19,6 +19,7 @@ from mercer.data.base import Block, Sums
 from mercer.gram.low_rank import LowRank
 from mercer.kernels.points import Array
 from mercer.losses import EpsilonInsensitive
+from mercer.machines.unpenalized import constant_column
 from mercer.manifold.adaptation import Adapted, Penalty, dual_gap, normal_sums
 from mercer.manifold.basis import Basis
 from mercer.manifold.distortions import AbsoluteDistortion, Distortion, HuberDistortion
@@ -60,12 +61,45 @@ class Functional:
     penalty : Penalty
     averaged : bool
         Whether the cost is a mean over the weights, or a sum.
+    centre : (d,) array, optional
+        Point of the data that is the origin of coefficients and coordinates of the cost: distances
+        that are computed from squares then have errors relative to the spread of the rows, and not
+        to their distance from zero.
     """
 
     basis: Basis
     distortion: Distortion
     penalty: Penalty
     averaged: bool = True
+    centre: Array | None = None
+
+    @property
+    def constant(self) -> int | None:
+        """Column that is constant, None where constants are penalized."""
+        null_space, dim = self.basis.null_space, self.basis.latent.dim
+        one = constant_column(null_space.names(dim))
+        return None if one is None else self.basis.r + one
+
+    def centred(self, centre: Array) -> Functional:
+        """Return the functional around a point, if constants are free: then it is the same."""
+        return self if self.constant is None else replace(self, centre=centre)
+
+    def rows(self, X: Array) -> Array:
+        """Return rows of the data in coordinates of the cost, around the centre."""
+        return self.distortion.whiten(X if self.centre is None else X - self.centre)
+
+    def images(self, F: Array) -> Array:
+        """Undo :meth:`rows`."""
+        restored = self.distortion.restore(F)
+        return restored if self.centre is None else restored + self.centre
+
+    def recentred(self, W: Array, centre: Array) -> Array:
+        """Return the coefficients of the same map around another centre, if they have one."""
+        if self.centre is None:
+            return W
+        W = W.copy()
+        W[self.constant] -= self.rows(centre[None])[0]
+        return W
 
     def nu(self, weight: float) -> float:
         """Return the divisor of the summed cost."""
@@ -344,7 +378,7 @@ def project_block(
 ) -> Sums:
     """Return the sums of a block that the next adaptation needs."""
     (functional, missing), (W, density) = shared, state
-    X = functional.distortion.whiten(np.asarray(block.X, dtype=np.float64))
+    X = functional.rows(np.asarray(block.X, dtype=np.float64))
     s = np.ones(len(X)) if block.s is None else np.asarray(block.s, dtype=np.float64)
     projected = functional.projector(W, density)(X, steps=STEPS)
     P = projected.columns

@@ -23,7 +23,7 @@ from mercer.machines.folds import as_splitter
 from mercer.manifold.alternation import Descent, Functional, descend
 from mercer.manifold.base import LatentMap
 from mercer.manifold.latent import Latent
-from mercer.manifold.principal_manifold import PrincipalManifold, directions_of
+from mercer.manifold.principal_manifold import PrincipalManifold
 
 __all__ = ["PrincipalManifoldCV"]
 
@@ -169,7 +169,7 @@ class PrincipalManifoldCV(LatentMap):
         self.best_score_ = -float(means[best, k])
         made = clone(base).set_params(**self.best_params_)
         with deadline(0.5 * time_left()):
-            *_, end = follow(made, X, s, lams[: k + 1])
+            *_, (_, end) = follow(made, X, s, lams[: k + 1])
         self.best_estimator_ = made.set_params(init=end.Z).fit(X, sample_weight=s)
         return self
 
@@ -183,12 +183,11 @@ class PrincipalManifoldCV(LatentMap):
         self, made: PrincipalManifold, X: Array, s: Array, lams: Array, train: Any, test: Any
     ) -> Array:
         """Return the mean distortion of held-out rows for every weight."""
-        functional = made._functional()
-        new = functional.distortion.whiten(X[test])
-        weights = s[test] if s[test].sum() > 0 else np.ones(len(new))
+        weights = s[test] if s[test].sum() > 0 else np.ones(len(X[test]))
         costs = np.full(len(lams), np.inf)  # of weights that there is no time for
-        for k, end in enumerate(follow(made, X[train], s[train], lams)):
-            costs[k] = np.average(functional.projector(end.W)(new).cost, weights=weights)
+        for k, (functional, end) in enumerate(follow(made, X[train], s[train], lams)):
+            new = functional.projector(end.W)(functional.rows(X[test]))
+            costs[k] = np.average(new.cost, weights=weights)
         return costs
 
     # What the chosen manifold does ----------------------------------------------------------------
@@ -219,8 +218,10 @@ class PrincipalManifoldCV(LatentMap):
         return self._chosen()._latent
 
 
-def follow(made: PrincipalManifold, X: Array, s: Array, lams: Array) -> Iterator[Descent]:
-    """Yield manifolds for a falling sequence of weights, each starting from the one before.
+def follow(
+    made: PrincipalManifold, X: Array, s: Array, lams: Array
+) -> Iterator[tuple[Functional, Descent]]:
+    """Yield functionals and manifolds for a falling sequence of weights, each from the one before.
 
     Time may be over before the sequence is, but not before the first.
 
@@ -232,16 +233,13 @@ def follow(made: PrincipalManifold, X: Array, s: Array, lams: Array) -> Iterator
     s : (n,) array
     lams : (k,) array
     """
-    functional: Functional = made._functional()
-    stiff = functional.weighted(lams[0])
-    rows = functional.distortion.whiten(X)
-    directions = directions_of(Arrays(X, s=s), functional)
+    functional, directions = made._centred(Arrays(X, s=s))
+    stiff, rows = functional.weighted(lams[0]), functional.rows(X)
     W, Z = next(iter(made._starts(stiff, directions, rows, s)))
     for k, lam in enumerate(lams):
         if k and time_left() == 0.0:
             break
-        end = descend(
-            functional.weighted(lam), rows, s, W, Z=Z, max_iter=made.max_iter, tol=made.tol
-        )
+        now = functional.weighted(lam)
+        end = descend(now, rows, s, W, Z=Z, max_iter=made.max_iter, tol=made.tol)
         W, Z = end.W, end.Z
-        yield end
+        yield now, end

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._deadline import time_left
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, check_sample_weight, fit_context
@@ -138,6 +139,8 @@ class PrincipalCurve(LatentMap):
         Cost of a distance. Huber's and absolute costs resist rows far away.
     max_iter : int, default=1000
         Largest number of iterations at each weight.
+    max_time : float, optional
+        Seconds after which a fit ends with the curve so far, and a warning.
     tol : float, default=1e-5
         Relative fall of the functional in an iteration at which a fit ends.
     n_init : int, default=6
@@ -195,6 +198,7 @@ class PrincipalCurve(LatentMap):
     closed: bool = False
     cost: Distortion | str = "squared"
     max_iter: int = 1000
+    max_time: float | None = None
     tol: float = 1e-5
     n_init: int = 6
 
@@ -205,6 +209,7 @@ class PrincipalCurve(LatentMap):
         "closed": ["boolean"],
         "cost": [Distortion, StrOptions({"squared", "huber", "absolute"})],
         "max_iter": [Range(Integral, 1, None, closed="left")],
+        "max_time": [Range(Real, 0, None, closed="left"), None],
         "tol": [Range(Real, 0, None, closed="left")],
         "n_init": [Range(Integral, 1, None, closed="left")],
     }
@@ -245,10 +250,10 @@ class PrincipalCurve(LatentMap):
         self.path_ = np.array([[o.curve.lam, o.ruler.total, o.curve.distortion_] for o in path])
         self.objective_, self.distortion_ = curve.objective_, curve.distortion_
         self.gap_, self.n_iter_ = curve.gap_, curve.n_iter_
-        if not step.converged:
+        if not step.converged or not time_left():
             warnings.warn(
-                f"PrincipalCurve stopped after {self.max_iter} iterations while its functional "
-                "still fell; raise max_iter or tol.",
+                f"PrincipalCurve stopped after {curve.n_iter_} iterations at its last weight while "
+                "its functional still fell; raise max_iter, max_time or tol.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -287,14 +292,14 @@ class PrincipalCurve(LatentMap):
             new = self._at(X, s, lam, best.even, path, self.tol)
             fell = best.curve.objective_ - new.curve.objective_
             best = new if fell > 0 else best
-            if fell <= self.tol * abs(best.curve.objective_):
+            if fell <= self.tol * abs(best.curve.objective_) or not time_left():
                 break
         return best
 
     def _follow(self, X: Array, s: Array, lam: float, path: list[Step]) -> Step:
         """Return the curve of a weight: grown from a stiff curve, or from a better start."""
         Z, weight = None, STIFF[self.closed]
-        while weight > max(lam, LEAST):
+        while weight > max(lam, LEAST) and time_left():
             Z = self._at(X, s, weight, Z, path).even
             weight /= FACTOR
         rough = self._at(X, s, lam, Z, path)
@@ -304,7 +309,7 @@ class PrincipalCurve(LatentMap):
     def _others(self, X: Array, s: Array, lam: float, path: list[Step]) -> list[Step]:
         """Return curves of a weight that start along other directions than the principal one."""
         starts = [] if self.closed else _ranks(X, s, int(self.n_init))
-        return [self._at(X, s, lam, Z, path) for Z in starts]
+        return [self._at(X, s, lam, Z, path) for Z in starts if time_left()]
 
     def _search(self, X: Array, s: Array, length: float, path: list[Step]) -> Step:
         """Return the longest curve that is not longer than a length, the nearest of its starts."""
@@ -335,18 +340,22 @@ class PrincipalCurve(LatentMap):
     def _bisect(self, X: Array, s: Array, length: float, short: Step, path: list[Step]) -> Step:
         """Return the longest curve that is not longer than a length, from some curve."""
         weight = float(short.curve.lam)
-        while short.ruler.total > length:
-            weight *= FACTOR
+        while short.ruler.total > length and time_left():
+            # The length of a stiff curve is one over the weight, up to a factor.
+            weight *= max(FACTOR, short.ruler.total / length)
             short = self._at(X, s, weight, short.even, path)
         long = short
-        while long.ruler.total <= length and weight > LEAST:
-            short, weight = long, weight / FACTOR
+        # A curve that shrank to a point does not come back.
+        while 0.0 < long.ruler.total <= length and weight > LEAST and time_left():
+            fall = max(FACTOR, length / long.ruler.total)
+            short, weight = long, max(weight / fall, LEAST / FACTOR)
             long = self._at(X, s, weight, short.even, path)
-        if long.ruler.total <= length:
-            return long
+        if long.ruler.total <= length or not time_left():
+            return short if long.ruler.total > length else long
         high, low = float(short.curve.lam), float(long.curve.lam)
         for _ in range(CUTS):
-            if short.ruler.total >= (1.0 - NEAR) * length or low >= (1.0 - 1e-4) * high:
+            near = short.ruler.total >= (1.0 - NEAR) * length or low >= (1.0 - 1e-4) * high
+            if near or not time_left():
                 break
             # The length is nearly linear in the logarithm of the weight.
             share = (length - short.ruler.total) / (long.ruler.total - short.ruler.total)

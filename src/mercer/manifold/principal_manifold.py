@@ -69,8 +69,8 @@ class Fitted(NamedTuple):
 
     def images(self, Z: Array) -> Array:
         """Return images of coordinates, to the same bits in any batch."""
-        basis, restore = self.functional.basis, self.functional.distortion.restore
-        return by_chunks(lambda part: restore(basis(part) @ self.W), Z)
+        basis, images = self.functional.basis, self.functional.images
+        return by_chunks(lambda part: images(basis(part) @ self.W), Z)
 
 
 @settings
@@ -110,7 +110,8 @@ class PrincipalManifold(LatentMap):
         Cost of a distance. Huber's and absolute costs resist rows far away.
     null_space : {"constant", "linear"}, NullSpace or None, default="constant"
         Functions of latent coordinates that cost nothing. With "linear" a large `lam` leads to the
-        principal plane.
+        principal plane. Without constants the manifold is drawn to the origin, so that a shift of
+        the data changes it.
     normalization : {"mean", "sum"}, default="mean"
         Whether costs of rows are averaged or summed.
     init : {"pca", "random"} or array of shape (n_samples, n_coordinates), default="pca"
@@ -155,9 +156,12 @@ class PrincipalManifold(LatentMap):
     objective_ : float
         The functional.
     distortion_, penalty_ : float
-        Its two terms, mean (or summed) cost and Q.
+        Its two terms, mean (or summed) cost of the rows at their nearest images and Q. After a fit
+        to rows that came in blocks the cost is that at the coordinates of the last pass, which is
+        an upper bound.
     gap_ : float
-        Bound on the excess of the objective over the best manifold with these coordinates.
+        Bound on the excess of the objective over the best manifold with the coordinates of the
+        last adaptation.
     history_ : dict of arrays
         "objective" after every half step, "distortion" and "penalty" after every adaptation.
     n_iter_ : int
@@ -242,16 +246,14 @@ class PrincipalManifold(LatentMap):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of rows.
         """
-        functional = self._functional()
         if is_source(X):
-            return self._fit_blocks(as_source(X), functional)
+            return self._fit_blocks(as_source(X))
         X = self._check(X, reset=True)
-        functional.distortion.check(X.shape[1])
         s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        rows = functional.distortion.whiten(X)
-        directions = directions_of(Arrays(X, s=s), functional)
-        best: Descent | None = None
-        ends = []
+        functional, directions = self._centred(Arrays(X, s=s))
+        rows = functional.rows(X)
+        best: tuple[Descent, Projected] | None = None
+        ends: list[float] = []
         path = self._path(functional, directions)
         for W, Z in self._starts(functional.weighted(path[0]), directions, rows, s):
             if best is not None and time_left() == 0.0:
@@ -270,15 +272,18 @@ class PrincipalManifold(LatentMap):
                 tol=self.tol,
                 report=self._report,
             )
-            ends.append(found.objective[-1])
-            best = found if best is None or ends[-1] < best.objective[-1] else best
+            # The coordinates of the last half step are those before the coefficients changed.
+            last = functional.projector(found.W)(rows)
+            ends.append(functional.value(last.cost, s, found.W))
+            if best is None or ends[-1] < min(ends[:-1]):
+                best = found, last
         assert best is not None
-        fitted = Fitted(functional, best.W)
-        self._keep(fitted, best, directions)
+        found, last = best
+        distortion = float(s @ last.cost) / functional.nu(float(s.sum()))
+        self._keep(Fitted(functional, found.W), found, distortion, directions)
         self.local_minima_ = np.array(ends)
-        self.embedding_ = functional.projector(best.W)(rows).Z
-        images = functional.basis(self.embedding_) @ best.W
-        R = np.where(np.isnan(rows), 0.0, rows - images)
+        self.embedding_ = last.Z
+        R = np.where(np.isnan(rows), 0.0, rows - last.columns @ found.W)
         left = float(s @ np.einsum("nd,nd->n", R, R)) / float(s.sum())
         self.explained_variance_ratio_ = directions.share(left)
         self.boundary_share_ = float(np.mean(functional.basis.latent.on_boundary(self.embedding_)))
@@ -306,6 +311,13 @@ class PrincipalManifold(LatentMap):
         penalty = Penalty(self.penalty, float(self.lam), basis.r)
         return Functional(basis, as_distortion(self.cost), penalty, self.normalization == "mean")
 
+    def _centred(self, source: Source) -> tuple[Functional, Directions]:
+        """Return the functional around the mean of some rows, and their principal directions."""
+        functional = self._functional()
+        functional.distortion.check(source.n_features)
+        directions = directions_of(source, functional)
+        return functional.centred(directions.mean), directions
+
     def _path(self, functional: Functional, directions: Directions) -> list[float]:
         """Return weights of the penalty that a fit passes, its own the last."""
         straight = isinstance(self.init, str) and self.assignment == "hard" and not self._warm()
@@ -326,7 +338,7 @@ class PrincipalManifold(LatentMap):
                     "warm_start goes on with the nodes, the kernel and the features of the last "
                     "fit, and these are others; set warm_start=False."
                 )
-            yield W, None
+            yield self.fitted_.functional.recentred(W, directions.mean), None
             return
         for number in range(self.n_init):
             if number == 0 and not isinstance(self.init, str):
@@ -342,7 +354,7 @@ class PrincipalManifold(LatentMap):
                 W = anneal(functional, X, s, W, directions.variance or 1.0)
             yield W, None
 
-    def _fit_blocks(self, source: Source, functional: Functional) -> Self:
+    def _fit_blocks(self, source: Source) -> Self:
         if self.n_init > 1 or not isinstance(self.init, str) or self.assignment != "hard":
             raise ValueError(
                 "rows that come in blocks are fitted from one start, init='pca' or 'random', with "
@@ -352,8 +364,7 @@ class PrincipalManifold(LatentMap):
         self.__dict__.pop("feature_names_in_", None)
         if source.given_names is not None:
             self.feature_names_in_ = np.asarray(source.given_names, dtype=object)
-        functional.distortion.check(source.n_features)
-        directions = directions_of(source, functional)
+        functional, directions = self._centred(source)
         path = self._path(functional, directions)
         ((W, _),) = self._starts(
             functional.weighted(path[0]), directions, np.empty((0, source.n_features)), np.empty(0)
@@ -375,19 +386,23 @@ class PrincipalManifold(LatentMap):
         # All that a fit to rows in memory looks at them once more for.
         for name in ("embedding_", "boundary_share_", "explained_variance_ratio_"):
             self.__dict__.pop(name, None)
-        self._keep(Fitted(functional, found.W), found, directions)
-        self.local_minima_ = np.array([found.objective[-1]])
+        self._keep(Fitted(functional, found.W), found, found.distortion[-1], directions)
+        self.local_minima_ = np.array([self.objective_])
         return self
 
-    def _keep(self, fitted: Fitted, found: Descent, directions: Directions) -> None:
-        basis, distortion = fitted.functional.basis, fitted.functional.distortion
-        alpha, b = basis.coefficients(found.W)
+    def _keep(
+        self, fitted: Fitted, found: Descent, distortion: float, directions: Directions
+    ) -> None:
+        functional, basis = fitted.functional, fitted.functional.basis
+        restore = functional.distortion.restore
+        W = functional.recentred(found.W, np.zeros(self.n_features_in_))
+        alpha, b = basis.coefficients(W)
         self.fitted_ = fitted
         self.nodes_ = basis.centres
         self.kernel_ = basis.kernel
-        self.coef_, self.null_space_coef_ = distortion.restore(alpha), distortion.restore(b)
-        self.objective_ = found.objective[-1]
-        self.distortion_, self.penalty_ = found.distortion[-1], found.penalty[-1]
+        self.coef_, self.null_space_coef_ = restore(alpha), restore(b)
+        self.distortion_, self.penalty_ = distortion, found.penalty[-1]
+        self.objective_ = distortion + functional.penalty.lam * self.penalty_
         self.gap_, self.n_iter_ = float(found.gap), found.n_iter
         self.history_ = {
             name: np.array(getattr(found, name)) for name in ("objective", "distortion", "penalty")
@@ -543,7 +558,7 @@ class PrincipalManifold(LatentMap):
         if np.isnan(X).all(axis=1).any():
             raise ValueError("some rows have no known cell, so that they lie nowhere; drop them.")
         fitted = self.fitted_
-        return fitted.functional.projector(fitted.W)(fitted.functional.distortion.whiten(X))
+        return fitted.functional.projector(fitted.W)(fitted.functional.rows(X))
 
     @property
     def _latent(self) -> Latent:

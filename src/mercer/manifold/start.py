@@ -22,10 +22,10 @@ class Directions(NamedTuple):
     """Mean of rows, and principal directions as long as the deviation along them."""
 
     mean: Array
-    """(d,)"""
+    """(d,), in units of the data."""
 
     axes: Array
-    """(number of directions, d), the longest first."""
+    """(number of directions, d), the longest first, in coordinates of the cost."""
 
     variance: float
     """Total variance of the rows, of a row over its known cells."""
@@ -51,24 +51,23 @@ def moments_of(block: Block, shared: Any, state: Any) -> Sums:
     ----------
     block : Block
     shared : Distortion
-        Whose coordinates are meant.
+        In whose coordinates the products are.
     state : (d,) array or None
         The centre; where it is not known, sums for the mean are made.
     """
-    X = shared.whiten(np.asarray(block.X, dtype=np.float64))
+    X = np.asarray(block.X, dtype=np.float64)
     s = np.ones(len(X)) if block.s is None else np.asarray(block.s, dtype=np.float64)
     known = ~np.isnan(X)
-    filled = np.where(known, X, 0.0)
     if state is None:
         return Sums(
             n=s @ known.astype(float),
-            total=s @ filled,
+            total=s @ np.where(known, X, 0.0),
             weight=float(s.sum()),
             missing=int((~known).sum()),
             empty=int((~known).all(axis=1).sum()),
         )
     # A missing cell counts as the mean: that is near enough for a start.
-    R = np.where(known, X - state, 0.0)
+    R = np.where(known, shared.whiten(X - state), 0.0)
     return Sums(C=(s[:, None] * R).T @ R)
 
 
@@ -121,7 +120,10 @@ def find_directions(total: Total, distortion: Distortion, count: int) -> Directi
             f"{first['empty']} rows have no known cell, so that they lie nowhere; drop them."
         )
     mean = first["total"] / np.maximum(first["n"], 1e-300)
-    return _directions(first, total(moments_of, distortion, mean)["C"], count)
+    C = total(moments_of, distortion, mean)["C"]
+    if not np.isfinite(C).all():
+        raise ValueError("The squares of X overflow. Scale the inputs (StandardScaler).")
+    return _directions(first, C, count)
 
 
 def random_directions(found: Directions, count: int, rng: np.random.Generator) -> Directions:
@@ -143,5 +145,6 @@ def start_from(functional: Functional, directions: Directions, scale: float) -> 
     latent = functional.basis.latent
     nodes = latent.nodes
     axes = directions.axes[: latent.directions]
-    targets = directions.mean + scale * latent.shape(nodes) @ axes
+    middle = functional.rows(directions.mean[None])
+    targets = middle + scale * latent.shape(nodes) @ axes
     return functional.adapt(functional.basis(nodes), targets, np.ones(len(nodes)), None).W

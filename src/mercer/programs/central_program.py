@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgWarning, lu_factor, lu_solve
 
+from mercer._deadline import time_left
 from mercer._typing import Array
 from mercer.solvers.thin import Ridge
 
@@ -84,7 +85,7 @@ class CentralPoint(NamedTuple):
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def follow_path(samples: Variables, columns: Columns, tol: float) -> CentralPoint | None:
-    """Follow the central path to a relative gap; None where it does not get there.
+    """Follow the central path to a relative gap; None where it does not get there in time.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def follow_path(samples: Variables, columns: Columns, tol: float) -> CentralPoin
         # Products of distances and forces, and the residuals of rows, fall until rounding is left.
         left = path.mu * path.count + float(np.sum(np.abs(path.residuals[1]))) * path.size
         idle, last = 0 if left < IDLE_RATIO * last else idle + 1, min(last, left)
-        if idle > MAX_IDLE_STEPS or not np.isfinite(left):
+        if idle > MAX_IDLE_STEPS or not np.isfinite(left) or not time_left():
             break
         try:
             path.step()

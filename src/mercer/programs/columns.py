@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._linear_program import linear_program
+from mercer._deadline import no_deadline
+from mercer._linear_program import NoOptimumError, linear_program
 from mercer._typing import Array
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs._curved import curved_master
@@ -135,7 +136,18 @@ def generate_columns(
     enough = ROUGH_MASTER_GAP if start is None and risk.linear and len(J) < m else 0.0
     value, lowest, fell = np.inf, np.inf, True
     while True:
-        a, b, u = solve(GJ, J, enough)[:3]
+        try:
+            a, b, u = solve(GJ, J, enough)[:3]
+        except NoOptimumError:
+            if not monitor.late:
+                raise
+            if rounds:
+                status = Status.MAX_TIME
+                break
+            # Not even the first master ends in time: an answer without functions is one.
+            J, GJ = J[:0], GJ[:, :0]
+            with no_deadline():
+                a, b, u = solve(GJ, J, 0.0)[:3]
         u = snap_to_box(risk.free, u)
         if len(pool) and not monitor.spent(0):
             # The dearest of the last round are asked first: all of them cost a product with G.

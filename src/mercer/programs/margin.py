@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer._deadline import no_deadline
 from mercer._linear_program import linear_program
 from mercer._typing import Array, LinearMap
 from mercer.programs.central_program import Columns, Variables, follow_path, solve_vertex
@@ -243,7 +244,8 @@ class MarginProgram:
             if len(dear) < FEW_COLUMNS_PART * np.count_nonzero(near):
                 break  # the last few are found by exact programs, which drop none
             z, columns = self._central(M[:, near], N)
-            point = follow_path(z, columns, ROUGH_GAP)
+            with no_deadline():  # a margin has no answer before its programs have one
+                point = follow_path(z, columns, ROUGH_GAP)
             if point is None:
                 break
             price = M.T @ np.clip(point.z, 0.0, self.c)
@@ -264,7 +266,8 @@ class MarginProgram:
         if M.size < MIN_CENTRAL_WORK:
             return None
         z, columns = self._central(M, N)
-        point = follow_path(z, columns, VERTEX_GAP)
+        with no_deadline():
+            point = follow_path(z, columns, VERTEX_GAP)
         solved = None if point is None else solve_vertex(z, columns, point)
         if point is None or solved is None:
             return None

@@ -159,7 +159,9 @@ def _active_set(G: Array, q: Array, zeta: float, start: Array | None) -> Array:
                 a[active] = target
                 break
             now = a[active]
-            step = now[wrong] / (now[wrong] - target[wrong])
+            way = now[wrong] - target[wrong]
+            # A coefficient that is zero and would stay so has no way to go: it leaves at once.
+            step = np.divide(now[wrong], way, out=np.zeros(len(way)), where=way != 0.0)
             a[active] = now + float(step.min()) * (target - now)
             left = active[wrong][step <= step.min()]
             a[left] = 0.0

@@ -16,6 +16,7 @@ from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
+from mercer.manifold.principal import signs_of
 from mercer.research.manifold.ascent import ascend, ascend_l1, standardized
 from mercer.research.manifold.contrasts import CONTRASTS, Contrast
 from mercer.research.manifold.kernel_rows import KernelFeatures, KernelRows
@@ -254,7 +255,7 @@ class KernelProjectionPursuit(KernelFeatures):
             r = min(r, int(self.rank))
         elif white:
             r = min(r, max(p, int(np.sum(w > 0)) // ROWS))
-        spectrum, U = spectrum[:r], U[:, :r]
+        spectrum, U = spectrum[:r], U[:, :r] * signs_of(U[:, :r])
         scale = spectrum if white else np.sqrt(spectrum)
         A = root[:, None] * U / scale
         A -= np.outer(w, A.sum(axis=0))  # k of centred points by coefficients of sum zero
