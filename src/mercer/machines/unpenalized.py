@@ -102,15 +102,22 @@ def unpenalized_columns(machine: TrendMachine, X: PointsLike, null_space: NullSp
             "sample; choose functions that are defined at every point."
         )
     machine.null_space_, machine.null_space_names_ = space, space.names(p, features)
-    listed = ", ".join(machine.null_space_names_)
-    if len(B) < B.shape[1]:
-        raise ValueError(
-            f"The {B.shape[1]} unpenalized functions {listed} need at least as many samples, got "
-            f"n_samples={len(B)}: leave out some of the functions, or give more samples."
-        )
     machine.null_space_condition_ = condition(B)
-    if machine.null_space_condition_ > COLLINEAR_CONDITION:
-        exact = np.isinf(machine.null_space_condition_)
+    if not getattr(machine, "_priced_columns", False):
+        _check_determined(machine.null_space_names_, len(B), machine.null_space_condition_)
+    return B
+
+
+def _check_determined(names: Sequence[str], n: int, condition: float) -> None:
+    """Raise an error for fewer samples than functions; warn if they are collinear on these."""
+    listed = ", ".join(names)
+    if n < len(names):
+        raise ValueError(
+            f"The {len(names)} unpenalized functions {listed} need at least as many samples, got "
+            f"n_samples={n}: leave out some of the functions, or give more samples."
+        )
+    if condition > COLLINEAR_CONDITION:
+        exact = np.isinf(condition)
         advice = (
             "the shortest are returned. Leave out one of them; columns of 0 and 1 for all "
             "categories of a feature sum to the intercept."
@@ -120,9 +127,8 @@ def unpenalized_columns(machine: TrendMachine, X: PointsLike, null_space: NullSp
         )
         warnings.warn(
             f"The unpenalized functions {listed} are {'' if exact else 'nearly '}collinear on the "
-            f"sample (condition number {machine.null_space_condition_:.1e}). The fitted function "
-            f"is well determined, their coefficients are not: {advice}",
+            f"sample (condition number {condition:.1e}). The fitted function is well determined, "
+            f"their coefficients are not: {advice}",
             CollinearColumns,
-            stacklevel=2,
+            stacklevel=3,
         )
-    return B
