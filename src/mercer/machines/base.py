@@ -425,7 +425,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         y : array-like of shape (n_samples,), optional
             Targets, or class labels, unless a source brings them.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples' losses; a sample whose weight is not positive is left out.
+            Weights of the samples' losses, not negative; a sample of weight zero is left out.
 
         Returns
         -------

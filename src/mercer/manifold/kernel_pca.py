@@ -267,8 +267,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         y : ignored
             Present for scikit-learn's interface.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples: a weight of two counts a sample twice, and a sample whose
-            weight is not positive is left out.
+            Weights of the samples, not negative: a weight of two counts a sample twice, and a
+            sample of weight zero is left out.
 
         Returns
         -------
