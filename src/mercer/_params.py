@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer._typing import Array
+
 
 class Params:
     """Mixin that gives a dataclass scikit-learn's parameter access and equality by value.
@@ -181,6 +183,47 @@ def check_nonnegative(**values: Any) -> None:
 def _is_real(value: object) -> bool:
     """Whether a value is a number that can be compared; a truth value is not."""
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+ZERO_WEIGHTS = "sample_weight is zero for all samples; give some of them a positive weight"
+
+
+def check_weights(weights: Any, n: int, first: int = 0, name: str = "sample_weight") -> Array:
+    """Return the weights of n samples, those from `first` on, as finite nonnegative numbers.
+
+    Examples
+    --------
+    >>> check_weights([1, -2], 2)
+    Traceback (most recent call last):
+    ValueError: sample_weight must be finite and not negative, got -2 for sample 1; use 0 to ...
+    """
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers, one a sample: {error}") from error
+    if values.shape != (n,):
+        raise ValueError(
+            f"{name} and X have incompatible shapes: {values.shape} against {n} samples"
+        )
+    wrong = ~(np.isfinite(values) & (values >= 0.0))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        value = {"nan": "NaN", "inf": "infinity"}.get(f"{values[k]:g}", f"{values[k]:g}")
+        raise ValueError(
+            f"{name} must be finite and not negative, got {value} for sample {first + k}; "
+            "use 0 to leave a sample out"
+        )
+    return values
+
+
+def check_sample_weight(sample_weight: Any, n: int, name: str = "sample_weight") -> Array:
+    """Return the weights of n samples, not all of them zero; ones if none are given."""
+    if sample_weight is None:
+        return np.ones(n)
+    values = check_weights(sample_weight, n, name=name)
+    if not values.any():
+        raise ValueError(ZERO_WEIGHTS.replace("sample_weight", name))
+    return values
 
 
 def _is_component(value: Any) -> bool:

@@ -19,11 +19,10 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.multiclass import _ovr_decision_function as ovr_decision_function
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
-from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _check_y as check_y
 from sklearn.utils.validation import _num_samples as num_samples
 
-from mercer._typing import AnyArray, PointsLike, WeightsLike
+from mercer._typing import PointsLike
 
 __all__ = [
     "CallbackSupportMixin",
@@ -35,7 +34,6 @@ __all__ = [
     "StrOptions",
     "align_api_if_sparse",
     "check_feature_names_in",
-    "check_sample_weight",
     "check_y",
     "fit_context",
     "num_samples",
@@ -56,11 +54,3 @@ except ModuleNotFoundError:  # before scikit-learn 1.9
         """Return a sparse array as the sparse matrix that estimators of this version have."""
         sparse: bool = sp.issparse(X)
         return getattr(sp, f"{X.format}_matrix")(X) if sparse else X
-
-
-def check_sample_weight(sample_weight: WeightsLike, X: PointsLike, **how: Any) -> AnyArray:
-    """Return weights of the rows of X; weights that are all zero are refused by every version."""
-    weights: AnyArray = _check_sample_weight(sample_weight, X, **how)
-    if not weights.any():
-        raise ValueError("Sample weights must contain at least one non-zero number.")
-    return weights

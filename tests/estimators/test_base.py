@@ -266,8 +266,8 @@ class TestRefusals:
             (np.ones(59), r"incompatible shapes: \(59,\) against 60 samples"),
             (np.ones((60, 2)), "incompatible shapes"),
             (np.full(60, np.nan), "NaN"),
-            (np.zeros(60), "all samples have zero or negative weights"),
-            (-np.ones(60), "all samples have zero or negative weights"),
+            (np.zeros(60), "sample_weight is zero for all samples"),
+            (-np.ones(60), "must be finite and not negative, got -1 for sample 0; use 0 to leave"),
         ],
         ids=["short", "columns", "nan", "zero", "negative"],
     )

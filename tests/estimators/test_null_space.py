@@ -94,12 +94,13 @@ def test_polynomials_below_the_order_are_reproduced_exactly():
         np.testing.assert_allclose(machine.coef_, [3.0, -2.0, 0.5], rtol=0, atol=1e-6)
 
 
-def test_fewer_samples_than_free_functions():
-    few = KernelRegressor(kernel=ThinPlate(), C=10.0).fit(X[:3], Y[:3])
+def test_free_functions_that_the_samples_hardly_determine():
+    few = KernelRegressor(kernel=ThinPlate(), C=10.0).fit(X[:3], Y[:3])  # as many as functions
     np.testing.assert_allclose(few.predict(X[:3]), Y[:3], rtol=0, atol=1e-10)
     assert np.abs(few.dual_coef_).max(initial=0.0) <= 1e-12
     line = np.column_stack([X[:, 0], X[:, 0]])  # not unisolvent: only one direction is seen
-    flat = KernelRegressor(kernel=ThinPlate(), C=1e6).fit(line, 2.0 * X[:, 0])
+    with pytest.warns(CollinearColumns):
+        flat = KernelRegressor(kernel=ThinPlate(), C=1e6).fit(line, 2.0 * X[:, 0])
     np.testing.assert_allclose(flat.predict(line), 2.0 * X[:, 0], rtol=0, atol=1e-8)
 
 
@@ -107,7 +108,9 @@ def test_predictions_do_not_depend_on_the_basis_of_the_free_functions():
     shifted = [lambda X: X[:, 0] - 5.0, lambda X: X @ [1.0, 1.0], lambda X: np.full(len(X), 2.0)]
     one = SVR(kernel=ThinPlate(), C=5.0, tol=1e-8).fit(X, Y)
     # A basis that names none of the monomials: they are added, and the columns are dependent.
-    other = SVR(kernel=ThinPlate(), null_space=Functions(shifted), C=5.0, tol=1e-8).fit(X, Y)
+    other = SVR(kernel=ThinPlate(), null_space=Functions(shifted), C=5.0, tol=1e-8)
+    with pytest.warns(CollinearColumns):
+        other.fit(X, Y)
     assert len(other.null_space_names_) == 6
     np.testing.assert_allclose(other.predict(X), one.predict(X), rtol=0, atol=1e-6)
 
@@ -254,8 +257,43 @@ def test_dependent_columns_get_the_shortest_coefficients(solver):
     y = np.where(x[:, 0] + rng.normal(size=40) > 0, 1.0, -1.0)
     machine = SVC(kernel=Gaussian(1.0).on([0]), tol=1e-9, solver=solver)
     one = clone(machine).set_params(null_space=Columns([0])).fit(x, y)
-    two = machine.set_params(null_space=Columns([0, 1])).fit(np.column_stack([x, x]), y)
+    with pytest.warns(CollinearColumns, match="x0, x1 are collinear on the sample"):
+        two = machine.set_params(null_space=Columns([0, 1])).fit(np.column_stack([x, x]), y)
     assert two.null_space_condition_ == np.inf
     np.testing.assert_allclose(
         two.null_space_coef_, 0.5 * one.null_space_coef_[:, [0, 0]], rtol=0, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("kind", [LSSVR, SVR])
+def test_categories_next_to_an_intercept_are_reported(kind):
+    rng = np.random.default_rng(0)
+    codes = np.eye(3)[rng.integers(0, 3, 40)]
+    with pytest.warns(CollinearColumns, match="categories of a feature sum to the intercept"):
+        kind(null_space=Constant() + Columns([0, 1, 2])).fit(codes, rng.normal(size=40))
+
+
+def test_points_on_a_line_are_reported_by_kernels_that_leave_planes_free():
+    x = np.linspace(0.0, 1.0, 30)
+    with pytest.warns(CollinearColumns, match="1, x0, x1 are collinear"):
+        SVR(kernel=ThinPlate()).fit(np.column_stack([x, 2.0 * x]), np.sin(6.0 * x))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_fewer_samples_than_unpenalized_functions(n):
+    machine = LSSVR(kernel=Gaussian(1.0), null_space=Constant() + Columns([0, 1]))
+    with pytest.raises(ValueError, match=f"3 unpenalized functions 1, x0, x1 .* n_samples={n}"):
+        machine.fit(X[:n], Y[:n])
+
+
+def test_a_kernel_has_no_part_in_the_free_functions_that_it_could_express():
+    """Why overlap of kernel and null space leaves coefficients determined: <g, p> = a'p(X) = 0."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 3))
+    y = x @ [3.0, -1.0, 0.5] + rng.normal(size=40)
+    machine = LSSVR(kernel=Linear(), null_space=Columns([0]), C=2.0)
+    both = clone(machine).fit(x, y)
+    apart = machine.set_params(kernel=Linear().on([1, 2])).fit(x, y)
+    assert abs(both.dual_coef_ @ x[both.support_, 0]) < 1e-12
+    np.testing.assert_allclose(both.null_space_coef_, apart.null_space_coef_, rtol=1e-10)
+    np.testing.assert_allclose(both.predict(x), apart.predict(x), rtol=1e-9, atol=1e-11)

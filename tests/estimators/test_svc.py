@@ -14,8 +14,8 @@ from mercer import SVC, NuSVC
 
 X, Y, _, T = sample()
 BINARY = Y == "a"
-# Some samples do not count: their weight is zero or negative.
-WEIGHT = np.where(np.arange(60) % 7 == 0, 0.0, np.where(np.arange(60) % 11 == 0, -1.0, 1.5))
+# Some samples do not count.
+WEIGHT = np.where((np.arange(60) % 7 == 0) | (np.arange(60) % 11 == 0), 0.0, 1.5)
 
 
 def rbf(A, B):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from mercer import SVR, KernelRegressor
 from mercer.inspect import default_width, sample_paths
@@ -56,6 +57,37 @@ def test_seeds_repeat_and_generators_go_on():
     rng = np.random.default_rng(7)
     assert sample_paths(Gaussian(), X, random_state=rng) == pytest.approx(first)
     assert not np.allclose(sample_paths(Gaussian(), X, random_state=rng), first)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Matern(0.8), ThinPlate(2)], ids=repr)
+def test_a_seed_draws_the_same_paths_whatever_rounding_does(kernel):
+    rng = np.random.default_rng(5)
+    # A regular grid: symmetry makes eigenvalues equal, and bases of their eigenvectors arbitrary.
+    points = np.stack(np.meshgrid(np.arange(5.0), np.arange(5.0)), axis=-1).reshape(-1, 2)
+    order = rng.permutation(len(points))
+    dense = sample_paths(kernel, points, random_state=0)
+    stored = sample_paths(kernel, csr_array(points), random_state=0)
+    # Roots of matrices differ by at most the root of the matrices' difference, for which the
+    # size times 100 roundings are allowed; three thousand normal numbers are below 5.
+    size = float(np.linalg.norm(kernel(points)))
+    bound = np.sqrt(100 * np.finfo(float).eps * size) * 5.0 * np.sqrt(len(points))
+    np.testing.assert_allclose(stored, dense, rtol=0, atol=bound)
+
+    class Permuted(np.random.Generator):
+        """A generator whose numbers are those of the permuted points."""
+
+        def standard_normal(self, size):
+            return np.random.default_rng(0).standard_normal(size)[order]
+
+    shuffled = sample_paths(kernel, points[order], random_state=Permuted(np.random.PCG64(0)))
+    np.testing.assert_allclose(shuffled, dense[order], rtol=0, atol=bound)
+
+
+def test_points_that_are_not_finite_are_an_error():
+    spoilt = X.copy()
+    spoilt[4] = np.nan
+    with pytest.raises(ValueError, match="kernel values of X are not finite: leave out or impute"):
+        sample_paths(Gaussian(), spoilt)
 
 
 def test_indefinite_functions_are_no_covariance():

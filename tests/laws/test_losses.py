@@ -4,9 +4,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from cases import CLASSIFICATION, LOSSES
+from mercer.losses import (
+    Absolute,
+    Custom,
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    LogCosh,
+    QuadraticDualLoss,
+    Several,
+    Squared,
+    loss_from_density,
+)
 from mercer.losses.base import BOX_SLACK
+from mercer.losses.interval import within
+from mercer.losses.smoothed import smoothed
+from mercer.losses.softmax import Softmax
+from mercer.losses.stacked import stack
 
 EPS = np.finfo(float).eps
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -222,3 +239,92 @@ def test_no_point_of_a_grid_beats_the_proximal_map(loss):
 
     for step in np.linspace(-4.0, 4.0, 401):
         assert np.all(cost(f) <= cost(f + step) + 1e-12)
+
+
+# Losses made of others, with targets of one and minus one; the first are of censored targets.
+COMPOSED = {
+    "censored above": within(Squared(), 0.0, np.inf),
+    "censored below": within(EpsilonInsensitive(0.1), np.inf, 0.2),
+    "censored above, smooth": within(LogCosh(), 0.0, np.inf),
+    "unknown": within(Absolute(), np.inf, np.inf),
+    "smoothed": smoothed(Absolute(), 0.5),
+    "several": Several([EpsilonInsensitive(0.1), Huber(0.5)]),
+    "stacked": stack([Squared(), Hinge()], [2, 2]),
+    "density": loss_from_density(stats.logistic()),
+    "custom": Custom(
+        lambda r: np.where(r**2 <= 1.0, r**2 / 2, np.where(r**2 > 1.0, np.abs(r) - 0.5, 0.0)),
+        lambda r: np.where(r**2 <= 1.0, r, np.where(r > 1.0, 1.0, np.where(r < -1.0, -1.0, 0.0))),
+        lambda r: np.where(r**2 <= 1.0, 1.0, 0.0),
+    ),
+}
+NAMED = {repr(loss): loss for loss in LOSSES} | COMPOSED
+Y = np.array([1.0, -1.0, 1.0, -1.0])
+BAD = np.array([True, False, True, False])
+
+
+@pytest.mark.parametrize("loss", NAMED.values(), ids=NAMED.keys())
+@pytest.mark.parametrize("name", ["value", "gradient", "curvature", "prox", "violation"])
+def test_nan_has_the_cost_nan(loss, name):
+    f = np.array([0.3, 0.3, -0.3, 0.3])
+    bad_y, bad_f = np.where(BAD, np.nan, Y), np.where(BAD, np.nan, f)
+    call, v = getattr(loss, name), loss.gradient(Y, f)
+    rest = (v,) if name == "violation" else ()
+    for targets, places in ((Y, bad_f), (bad_y, f), (bad_y, bad_f)):
+        np.testing.assert_array_equal(np.isnan(call(targets, places, *rest)), BAD)
+    if name == "violation":
+        np.testing.assert_array_equal(np.isnan(call(Y, f, np.where(BAD, np.nan, v))), BAD)
+
+
+@pytest.mark.parametrize("loss", NAMED.values(), ids=NAMED.keys())
+@pytest.mark.parametrize("name", ["conjugate", "conjugate_gradient", "conjugate_curvature"])
+def test_nan_has_the_conjugate_nan(loss, name):
+    call, v = getattr(loss, name), slope(loss, Y, 0.25)
+    np.testing.assert_array_equal(np.isnan(call(Y, np.where(BAD, np.nan, v))), BAD)
+    if name != "conjugate_curvature":  # the only one that depends on no target
+        np.testing.assert_array_equal(np.isnan(call(np.where(BAD, np.nan, Y), v)), BAD)
+
+
+@pytest.mark.parametrize("loss", NAMED.values(), ids=NAMED.keys())
+def test_weighted_losses_and_conjugates_of_nan_are_nan(loss):
+    weighted = loss.weigh(Y, np.full(4, 2.0))
+    f = np.array([0.3, 0.3, -0.3, 0.3])
+    a = -2.0 * loss.gradient(Y, f)
+    bad_a, bad_f = np.where(BAD, np.nan, a), np.where(BAD, np.nan, f)
+    np.testing.assert_array_equal(np.isnan(weighted.value(bad_f)), BAD)
+    np.testing.assert_array_equal(np.isnan(weighted.conjugate(bad_a)), BAD)
+    np.testing.assert_array_equal(np.isnan(weighted.violation(bad_a, f)), BAD)
+    # Any decision value goes with a coefficient that can only be zero.
+    free = BAD & (weighted.lower < weighted.upper)
+    np.testing.assert_array_equal(np.isnan(weighted.violation(a, bad_f)), free)
+
+
+@pytest.mark.parametrize("loss", NAMED.values(), ids=NAMED.keys())
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_losses_have_their_limits_at_infinity(loss, side):
+    f = np.full(4, side * np.inf)
+    # A convex function is infinite at infinity unless its slope vanishes on the way there.
+    end = loss.slopes(Y)[1 if side > 0 else 0]
+    limit = np.where(end == 0, loss.value(Y, np.full(4, side * 1e3)), np.inf)
+    np.testing.assert_array_equal(loss.value(Y, f), limit)
+    np.testing.assert_array_equal(loss.weigh(Y, np.full(4, 2.0)).value(f), 2.0 * limit)
+    np.testing.assert_array_equal(loss.gradient(Y, f), end)
+    np.testing.assert_array_equal(loss.prox(Y, f), f)
+    if not isinstance(loss, Custom) or loss.bend is not None:  # differences know none there
+        assert np.all(loss.curvature(Y, f) >= 0)
+    if isinstance(loss, QuadraticDualLoss):
+        bend = loss.curvature(Y, np.full(4, side * 1e3))
+        np.testing.assert_array_equal(loss.curvature(Y, f), bend)
+    attained, v = np.isfinite(end), np.where(np.isfinite(end), end, side)
+    np.testing.assert_array_equal(loss.violation(Y, f, v) > 0, ~attained)
+    np.testing.assert_array_equal(loss.violation(Y, f, 0.5 * v) > 0, v != 0)
+    np.testing.assert_array_equal(loss.conjugate(Y, f), np.inf)
+
+
+def test_the_loss_of_classes_keeps_nan_and_has_limits():
+    y = np.array([0, 1, 0, 2, 0])
+    f = np.array(
+        [[np.nan, 0, 0], [np.inf, 0, 0], [np.inf, 0, 0], [0, 0, -np.inf], [-1, -np.inf, -np.inf]]
+    )
+    np.testing.assert_array_equal(Softmax().value(y, f), [np.nan, np.inf, 0, np.inf, 0])
+    np.testing.assert_array_equal(Softmax().probability(f)[1:3], [[1, 0, 0], [1, 0, 0]])
+    assert np.isnan(Softmax().slope(y, f)[0]).all()

@@ -24,6 +24,7 @@ from mercer.losses import (
     PiecewisePolynomial,
     Pinball,
     PolynomialLoss,
+    PowerHinge,
     QuadraticDualLoss,
     ResidualLoss,
     Several,
@@ -290,3 +291,26 @@ def test_losses_without_a_formula_are_refused_with_a_sentence():
     for formula_of in (printed, expression):
         with pytest.raises(AssertionError, match=r"Unheard .* FORMULAS in tests/brute.py"):
             formula_of(Unheard(), y, y)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (Huber, "delta"),
+        (HuberHinge, "delta"),
+        (Hinge, "margin"),
+        (EpsilonInsensitive, "epsilon"),
+        (Pinball, "quantile"),
+        (Expectile, "expectile"),
+        (PolynomialLoss, "power"),
+        (PowerHinge, "power"),
+        (lambda value: PiecewisePolynomial(2.0, value), "sigma"),
+        (lambda value: within(Squared(), value), "below"),
+        (lambda value: within(Squared(), 0.0, value), "above"),
+        (lambda value: Several([Squared()], [value]), "weights"),
+    ],
+)
+@pytest.mark.parametrize("value", ["a", None, object()], ids=["text", "none", "object"])
+def test_parameters_that_are_no_numbers(make, name, value):
+    with pytest.raises(TypeError, match=f"{name} must be a number, or one number per sample, got"):
+        make(value)

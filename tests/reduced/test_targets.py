@@ -11,7 +11,7 @@ X = np.zeros((4, 1))
 
 def test_values() -> None:
     Y = np.arange(8.0).reshape(4, 2)
-    found, s = Values(2)(Block(X, Y, np.array([1.0, -1.0, 0.0, 2.0])))
+    found, s = Values(2)(Block(X, Y, np.array([1.0, 0.0, 0.0, 2.0])))
     np.testing.assert_array_equal(found, Y)
     assert s.ravel().tolist() == [1.0, 0.0, 0.0, 2.0]
     turn = np.array([[0.0, 1.0], [1.0, 0.0]])
@@ -40,7 +40,7 @@ def test_what_targets_cannot_be() -> None:
         Values(2)(Block(X, np.zeros(4)))
     with pytest.raises(ValueError, match="the target of row 102 is NaN or infinite"):
         Values()(Block(X, np.array([0.0, 0.0, np.nan, 0.0]), None, 100))
-    with pytest.raises(ValueError, match="weights of rows 100 and following"):
+    with pytest.raises(ValueError, match="got infinity for sample 100; use 0"):
         Values()(Block(X, np.zeros(4), np.full(4, np.inf), 100))
     codes = Codes(np.array(["a", "b"]), np.array([[1.0], [-1.0]]), np.ones(2))
     with pytest.raises(ValueError, match="row 101 has the unknown class"):

@@ -93,6 +93,10 @@ class Check:
         for what, others in (("the target", block.y), ("the weight", block.s)):
             if others is not None:
                 self._check_others(block, what, np.asarray(others))
+        weights = np.asarray([] if block.s is None else block.s)
+        if weights.dtype != object and (negative := weights < 0).any():
+            where = self._where(block, int(np.argmax(negative)))
+            raise DataError(f"{where}: the weight is negative; use 0 to leave a row out")
         return block._replace(X=X)
 
     def _check_others(self, block: Any, what: str, values: Any) -> None:

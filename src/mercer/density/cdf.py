@@ -12,6 +12,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, StrOptions
 from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
@@ -22,7 +23,7 @@ from mercer.losses.regression import EpsilonInsensitive, Squared
 from mercer.machines.evaluating import expand
 from mercer.machines.expansion import store
 from mercer.machines.shaping import ShapedMachine
-from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, check_weights
+from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem
 from mercer.problems.constrained import SampleLosses, chebychev
 from mercer.problems.proof import Curve
 from mercer.regularizers.constraints import Constraint
@@ -153,7 +154,7 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
 
     def _validate(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike) -> Rows:
         X = self._check_X(X)
-        w = check_weights(sample_weight, len(X))
+        w = check_sample_weight(sample_weight, len(X))
         live = w > 0
         points, back = np.unique(X[live], axis=0, return_inverse=True)
         jumps = np.bincount(back.ravel(), w[live])

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, num_samples, safe_split
@@ -38,7 +39,7 @@ from mercer.machines.folds import as_splitter
 from mercer.machines.framing import framed, set_output
 from mercer.machines.low_rank import LowRankProblem, by_blocks
 from mercer.machines.regression import Regression
-from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem, check_weights
+from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
 from mercer.machines.survival_targets import Intervals, as_intervals, is_plain
 from mercer.problems.risk import RegularizedRisk
 from mercer.smoothing.survival import kaplan_meier, turnbull
@@ -167,7 +168,7 @@ class CensoredRegressor(Regression):
         if self.weighting == "ipcw":
             time, event = known.right_censored("weighting='ipcw'")
             unseen = kaplan_meier(time, event, reverse=True)
-            s = check_weights(sample_weight, len(time))
+            s = check_sample_weight(sample_weight, len(time))
             sample_weight = s * np.where(event, 1.0 / np.where(event, unseen.before(time), 1.0), 0)
         return anchors, sample_weight, Censored(known, below, above)
 
@@ -242,7 +243,7 @@ class CensoredRegressor(Regression):
             f = self.solution_.f[:n]
         else:
             f = np.asarray(self._evaluate(self._check_new(X)))
-        s = check_weights(sample_weight, n)
+        s = check_sample_weight(sample_weight, n)
         self.residual_curve_ = turnbull(known.lower - f, known.upper - f, s)
         ends = np.unique(known.upper[np.isfinite(known.upper)])
         self.event_times_ = np.exp(ends) if self.log else ends
@@ -387,7 +388,7 @@ class CensoredRegressor(Regression):
         if is_plain(y) and not self.log:
             return float(super().score(X, y, sample_weight))
         known = self._scaled(y)
-        s = check_weights(sample_weight, num_samples(X))
+        s = check_sample_weight(sample_weight, num_samples(X))
         own = float(np.sum(s * known.distance(self._evaluate(self._check_new(X))) ** 2))
         least = float(np.sum(s * known.distance(np.full(len(s), _centre(known, s))) ** 2))
         if least == 0.0:

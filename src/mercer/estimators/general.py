@@ -64,8 +64,9 @@ class KernelRegressor(Outputs):
         Coefficients of the unpenalized functions.
     null_space_condition_ : float
         Condition number of these functions on the sample, each divided by its length: how far
-        their coefficients are determined. Above 1e6 a fit warns; dependent functions (infinity)
-        get the shortest coefficients.
+        their coefficients are determined. Above 1e6 a fit warns with ``CollinearColumns``;
+        dependent functions (infinity) get the shortest coefficients. Fewer samples than functions
+        are an error.
     dual_coef_ : ndarray of shape (n_outputs, n_support)
         Coefficients of the expansion, one row an output.
     support_, support_vectors_, intercept_, n_support_, solution_ :

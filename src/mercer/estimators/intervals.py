@@ -14,12 +14,12 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from mercer._fitting import AllOrNothing, ending, say
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import (
     HasMethods,
     Interval,
     StrOptions,
-    check_sample_weight,
     fit_context,
     safe_indexing,
 )
@@ -231,7 +231,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         y, n = column_or_1d(y, warn=True).astype(np.float64), len(y)
         weight = None
         if sample_weight is not None:
-            weight = np.maximum(check_sample_weight(sample_weight, X), 0.0)
+            weight = check_sample_weight(sample_weight, X.shape[0])
         live = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
         if len(live) < 2:
             raise ValueError(f"intervals need samples to leave out, got n_samples={len(live)}.")

@@ -18,8 +18,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.estimators.missing_risks import STRATEGIES, GapStrategy, Reading, named
 from mercer.kernels.base import Kernel
@@ -100,13 +101,11 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         y : array-like of shape (n_samples,)
             Targets, or class labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples' losses; a sample whose weight is not positive is left out.
+            Weights of the samples' losses, not negative; a sample of weight zero is left out.
         """
         refuse_blocks(self, X)
         X, y = self._check(X, y)
-        s = check_sample_weight(sample_weight, X, dtype=np.float64)
-        if not np.any(s > 0):
-            raise ValueError("Invalid input - all samples have zero or negative weights.")
+        s = check_sample_weight(sample_weight, X.shape[0])
         live = s > 0
         Y, factors = self._encode(y[live])
         X, c = X[live], finite_weight(self.C) * s[live] * factors

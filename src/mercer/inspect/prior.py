@@ -29,6 +29,7 @@ def sample_paths(
     X : (n, p) points
     n_paths : int, default=3
     random_state : int or Generator, optional
+        The same seed draws the same paths, up to rounding, from dense and sparse rows.
 
     Returns
     -------
@@ -48,7 +49,10 @@ def sample_paths(
     check_integer("n_paths", n_paths, 1)
     K = np.asarray(kernel(X), dtype=float)
     if not np.isfinite(K).all():
-        raise ValueError("X must hold finite numbers: some kernel values are NaN or infinite.")
+        raise ValueError(
+            "The kernel values of X are not finite: leave out or impute rows with NaN or infinity, "
+            "or scale the features."
+        )
     Z = complement(monomials(kernel, X))
     values, vectors = linalg.eigh(Z.T @ K @ Z)
     noise = len(K) * np.finfo(float).eps * float(np.linalg.norm(K))
@@ -58,8 +62,10 @@ def sample_paths(
             "definite and no prior has it as its covariance."
         )
     rng = np.random.default_rng(random_state)
-    normal = rng.standard_normal((len(values), n_paths))
-    paths: Array = Z @ (vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * normal))
+    normal = Z.T @ rng.standard_normal((len(K), n_paths))
+    # The symmetric root depends on the matrix alone, not on signs or bases of eigenvectors.
+    roots = np.sqrt(np.maximum(values, 0.0))[:, None]
+    paths: Array = Z @ (vectors @ (roots * (vectors.T @ normal)))
     return paths
 
 

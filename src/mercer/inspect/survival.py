@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, norm
 
+from mercer._params import check_sample_weight
 from mercer._typing import Array, TargetsLike, WeightsLike
 from mercer.losses.base import Loss
 from mercer.losses.regression import Absolute
@@ -130,7 +131,7 @@ def interval_error(
     """
     known, f = as_intervals(y), _numbers(predicted, y)
     cost = (Absolute() if loss is None else loss).value(np.clip(f, known.lower, known.upper), f)
-    return float(np.average(cost, weights=sample_weight))
+    return float(np.average(cost, weights=check_sample_weight(sample_weight, len(cost))))
 
 
 def brier_score(train: TargetsLike, y: TargetsLike, survival: ArrayLike, times: ArrayLike) -> Array:

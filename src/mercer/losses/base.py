@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 
 from mercer._params import Params
 from mercer._typing import Array
-from mercer.losses.conjugate import BOX_SLACK, Conjugate, DualTerms, WeightedLosses
+from mercer.losses.conjugate import (
+    BOX_SLACK,
+    Conjugate,
+    DualTerms,
+    WeightedLosses,
+    shortfall,
+)
 
 # An interval is below the rounding of its ends after so many halvings, unless it holds zero, where
 # what is left is a part of its length that nobody sees.
@@ -108,13 +114,15 @@ class Loss(Params, ABC):
         >>> Absolute().prox(np.zeros(3), np.array([-3.0, 0.5, 2.0])).round(9)  # the soft threshold
         array([-2.,  0.,  1.])
         """
-        end = z - t * self.gradient(y, z)
-        low, high = np.minimum(z, end), np.maximum(z, end)
-        for _ in range(MAX_HALVINGS):
-            f = 0.5 * (low + high)
-            right = f - z + t * self.gradient(y, f) > 0.0
-            low, high = np.where(right, low, f), np.where(right, f, high)
-        return np.asarray(0.5 * (low + high))
+        with np.errstate(invalid="ignore"):  # inf - inf, at infinite points
+            end = z - t * self.gradient(y, z)
+            low, high = np.minimum(z, end), np.maximum(z, end)
+            for _ in range(MAX_HALVINGS):
+                f = 0.5 * (low + high)
+                right = f - z + t * self.gradient(y, f) > 0.0
+                low, high = np.where(right, low, f), np.where(right, f, high)
+        # Slopes are finite at finite points: only an infinite one has an infinite image.
+        return np.where(np.isinf(z), z + 0.0 * y, 0.5 * (low + high))
 
     def lipschitz(self, y: Array, low: float = -np.inf, high: float = np.inf) -> Array:
         r"""Return the Lipschitz constant for decision values between ``low`` and ``high``.
@@ -263,8 +271,7 @@ class ResidualLoss(ConjugateLoss):
         return zero - terms.upper, zero - terms.lower
 
     def violation(self, y: Array, f: Array, v: Array) -> Array:
-        low, high = self.terms().interval(-v)
-        return np.maximum(np.maximum(low - (y - f), (y - f) - high), 0.0)
+        return np.abs(shortfall(y - f, *self.terms().interval(-v)))
 
     def mirrored(self) -> Loss:
         t = self.terms()
@@ -317,8 +324,7 @@ class MarginLoss(ConjugateLoss):
         return np.where(y > 0, lower, -upper), np.where(y > 0, upper, -lower)
 
     def violation(self, y: Array, f: Array, v: Array) -> Array:
-        low, high = self.terms().interval(y * v)
-        return np.maximum(np.maximum(low - y * f, y * f - high), 0.0)
+        return np.abs(shortfall(y * f, *self.terms().interval(y * v)))
 
     def dual_terms(self, y: Array, c: Array) -> DualTerms:
         t = self.terms()
@@ -351,9 +357,18 @@ def _positive(value: float | Array) -> bool:
     return value > 0 if isinstance(value, float) else bool(np.all(np.asarray(value) > 0))
 
 
+def numbers(value: float | Array, name: str) -> Array:
+    """Return a parameter as an array; raise an error if it is text, None or an object."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "iufb":
+        raise TypeError(f"{name} must be a number, or one number per sample, got {value!r}")
+    return array
+
+
 def check_width(epsilon: float | Array) -> None:
     """Refuse a tube that is no tube."""
-    if not np.all((np.asarray(epsilon) >= 0) & np.isfinite(epsilon)):
+    width = numbers(epsilon, "epsilon")
+    if not np.all((width >= 0) & np.isfinite(width)):
         raise ValueError(
             f"epsilon must be finite and not negative, got {epsilon}; "
             "to leave a sample out, give it the weight zero"
@@ -362,7 +377,8 @@ def check_width(epsilon: float | Array) -> None:
 
 def check_positive(value: float | Array, name: str, otherwise: str = "") -> None:
     """Refuse a width that is zero, negative or infinite, saying what to use instead."""
-    if np.asarray(value).dtype == bool:
+    array = numbers(value, name)
+    if array.dtype == bool:
         raise ValueError(f"{name} must be a number, got {value}; write 1.0 if that is meant")
-    if not np.all((np.asarray(value) > 0) & np.isfinite(value)):
+    if not np.all((array > 0) & np.isfinite(array)):
         raise ValueError(f"{name} must be positive and finite, got {value}{otherwise}")

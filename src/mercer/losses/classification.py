@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, logit, xlog1py, xlogy
 
 from mercer._typing import Array
-from mercer.losses.base import BOX_SLACK, Conjugate, Loss, MarginLoss, check_positive
+from mercer.losses.base import BOX_SLACK, Conjugate, Loss, MarginLoss, check_positive, numbers
 
 __all__ = ["Hinge", "HuberHinge", "Logistic", "SquaredHinge"]
 
@@ -34,7 +34,7 @@ class Hinge(MarginLoss):
     margin: float | Array = 1.0
 
     def __post_init__(self) -> None:
-        if not np.all(np.isfinite(self.margin)):
+        if not np.all(np.isfinite(numbers(self.margin, "margin"))):
             raise ValueError(f"margin must be finite, got {self.margin}")
 
     def terms(self) -> Conjugate:
@@ -110,19 +110,21 @@ class Logistic(Loss):
     smooth = True
 
     def value(self, y: Array, f: Array) -> Array:
-        return np.asarray(np.logaddexp(0.0, -y * f))
+        with np.errstate(invalid="ignore"):  # of NaN
+            return np.asarray(np.logaddexp(0.0, -y * f))
 
     def gradient(self, y: Array, f: Array) -> Array:
         return np.asarray(-y * expit(-y * f))
 
     def curvature(self, y: Array, f: Array) -> Array:
-        return np.asarray(expit(f) * expit(-f))
+        m = y * f
+        return np.asarray(expit(m) * expit(-m))
 
     def conjugate(self, y: Array, v: Array) -> Array:
         p = -y * v
-        inside = (p >= -BOX_SLACK) & (p <= 1.0 + BOX_SLACK)
+        beyond = (p < -BOX_SLACK) | (p > 1.0 + BOX_SLACK)
         p = np.clip(p, 0.0, 1.0)
-        return np.where(inside, xlogy(p, p) + xlog1py(1.0 - p, -p), np.inf)
+        return np.where(beyond, np.inf, xlogy(p, p) + xlog1py(1.0 - p, -p))
 
     def conjugate_gradient(self, y: Array, v: Array) -> Array:
         return np.asarray(-y * logit(np.clip(-y * v, 0.0, 1.0)))

@@ -71,11 +71,10 @@ class Conjugate:
 
     def value(self, s: Array) -> Array:
         r"""Evaluate the loss :math:`\rho(s) = \sup_u s u - \rho^*(u)`."""
-        e_up, u_up, q_up, e_down, u_down, q_down = self._sides(s)
-        with np.errstate(invalid="ignore"):  # 0 * inf behind a hard wall (no curvature, no bound)
-            up = u_up * (e_up - np.where(q_up > 0, 0.5 * q_up * u_up, 0.0))
-            down = u_down * (e_down - np.where(q_down > 0, 0.5 * q_down * u_down, 0.0))
-        return np.where(e_up > 0, up, 0.0) + np.where(e_down < 0, down, 0.0)
+        ends = self.tilt + self.kink, self.tilt - self.kink
+        q_down = self.quad if self.quad_negative is None else self.quad_negative
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return loss_value(-s, *ends, self.quad, q_down, self.lower, self.upper)
 
     def slope(self, s: Array) -> Array:
         r"""Evaluate :math:`\rho'(s)`; at a kink, the subgradient nearest to zero."""
@@ -86,18 +85,20 @@ class Conjugate:
         r"""Evaluate :math:`\rho''(s)`; where it jumps, one of the two values."""
         e_up, _, q_up, e_down, _, q_down = self._sides(s)
         with np.errstate(divide="ignore", invalid="ignore"):
-            up = np.where((e_up > 0) & (e_up < q_up * self.upper), 1.0 / q_up, 0.0)
-            down = np.where((e_down < 0) & (e_down > q_down * self.lower), 1.0 / q_down, 0.0)
+            # The bounds of an unbounded slope are infinite, and so are excesses at infinity.
+            up = np.where((e_up > 0) & (e_up <= q_up * self.upper), 1.0 / q_up, 0.0)
+            down = np.where((e_down < 0) & (e_down >= q_down * self.lower), 1.0 / q_down, 0.0)
         # A parabola without dead zone is curved at its vertex too.
         vertex = (e_up == 0) & (e_down == 0) & (np.asarray(self.kink) == 0) & (q_up > 0)
-        return np.asarray(np.where(vertex, 1.0 / np.where(q_up > 0, q_up, 1.0), up + down))
+        bend = np.where(vertex, 1.0 / np.where(q_up > 0, q_up, 1.0), up + down)
+        return keep_nan(bend, s)
 
     def dual(self, u: Array) -> Array:
         r"""Evaluate :math:`\rho^*(u)`, infinite outside the interval."""
-        inside, _, _ = self._domain(u)
-        u = np.where(inside, u, 0.0)
+        beyond, _, _ = self._domain(u)
+        u = np.where(beyond, 0.0, u)
         value = u * self.tilt + self.kink * np.abs(u) + 0.5 * self._quad(u) * u * u
-        return np.where(inside, value, np.inf)
+        return np.where(beyond, np.inf, value)
 
     def dual_slope(self, u: Array) -> Array:
         r"""Evaluate :math:`\rho^{*\prime}(u)`, one-sided by the sign of ``u``."""
@@ -105,26 +106,26 @@ class Conjugate:
 
     def dual_curvature(self, u: Array) -> Array:
         r"""Evaluate :math:`\rho^{*\prime\prime}(u)`, one-sided by the sign of ``u``."""
-        return np.asarray(self._quad(u) + np.zeros_like(u))
+        return keep_nan(self._quad(u), u)
 
     def interval(self, u: Array) -> tuple[Array, Array]:
         r"""Return the ends of :math:`\partial \rho^*(u)`: where the loss has slope ``u``.
 
         No point has a slope outside the interval: there the ends are ``(inf, -inf)``.
         """
-        inside, at_lower, at_upper = self._domain(u)
-        u = np.where(inside, u, 0.0)
+        beyond, at_lower, at_upper = self._domain(u)
+        u = np.where(beyond, 0.0, u)
         slope, zero = self.dual_slope(u), np.where(u == 0, self.kink, 0.0)
         low = np.where(at_lower, -np.inf, slope - zero)
         high = np.where(at_upper, np.inf, slope + zero)
-        return np.where(inside, low, np.inf), np.where(inside, high, -np.inf)
+        return np.where(beyond, np.inf, low), np.where(beyond, -np.inf, high)
 
     def _domain(self, u: Array) -> tuple[Mask, Mask, Mask]:
-        """Answer where ``u`` lies inside the interval, at its lower and at its upper end."""
+        """Answer where ``u`` lies outside the interval, at its lower and at its upper end."""
         lower, upper = np.asarray(self.lower), np.asarray(self.upper)
         below, above = BOX_SLACK * np.abs(_finite(lower)), BOX_SLACK * np.abs(_finite(upper))
-        inside = np.isfinite(u) & (u >= lower - below) & (u <= upper + above)
-        return inside, u <= lower + below, u >= upper - above
+        beyond = np.isinf(u) | (u < lower - below) | (u > upper + above)
+        return beyond, u <= lower + below, u >= upper - above
 
     def _quad(self, u: Array) -> Array:
         negative = self.quad if self.quad_negative is None else self.quad_negative
@@ -135,6 +136,20 @@ def _ratio(e: Array, q: Array) -> Array:
     """Return e / q, with 0 / 0 = 0 and e / 0 = sign(e) inf."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(e == 0, 0.0, e / q)
+
+
+def keep_nan(values: Array, *arguments: Array) -> Array:
+    """Return values, but NaN where an argument is: comparisons and powers of zero lose it."""
+    for argument in arguments:
+        values = np.where(np.isnan(argument), np.nan, values)
+    return values
+
+
+def shortfall(s: Array, low: Array | float, high: Array | float) -> Array:
+    """Return what points lack to the nearest point of an interval; all may be infinite."""
+    nearest = np.minimum(np.maximum(s, low), high)
+    with np.errstate(invalid="ignore"):  # inf - inf, where an infinite point is at an infinite end
+        return np.where(nearest == s, 0.0, nearest - s)
 
 
 def _finite(bound: Array) -> Array:
@@ -200,9 +215,9 @@ class DualTerms(WeightedLosses):
 
     def conjugate(self, a: Array) -> Array:
         lowest, _, _, highest = self._ends
-        inside = (a >= lowest) & (a <= highest) & np.isfinite(a)
-        value, _, _ = conjugate_slopes(np.where(inside, a, 0.0), *self._parabolas)
-        return np.where(inside, value, np.inf)
+        beyond = (a < lowest) | (a > highest) | np.isinf(a)
+        value, _, _ = conjugate_slopes(np.where(beyond, 0.0, a), *self._parabolas)
+        return np.where(beyond, np.inf, value)
 
     def interval(self, a: Array) -> tuple[Array, Array]:
         """Return the smallest and largest decision values that go with coefficients in the box.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mercer._typing import Array
 from mercer.losses.base import check_positive
+from mercer.losses.conjugate import keep_nan
 from mercer.losses.numeric import NumericLoss
 
 __all__ = ["Custom"]
@@ -136,17 +137,19 @@ class Custom(NumericLoss):
         return not self._kinked
 
     def value(self, y: Array, f: Array) -> Array:
-        return np.asarray(self.cost(*self._arguments(y, f)), dtype=np.float64)
+        z = self._arguments(y, f)
+        return keep_nan(np.asarray(self.cost(*z), dtype=np.float64), *z)
 
     def gradient(self, y: Array, f: Array) -> Array:
-        sides = self._inner(y)
-        u = np.asarray(self._slope(*self._arguments(y, f)))
+        sides, z = self._inner(y), self._arguments(y, f)
+        u = np.asarray(self._slope(*z))
         if self.bounds is not None:
             u = np.clip(u, *self.bounds)
-        return np.asarray(sides * u)
+        return keep_nan(sides * u, *z)
 
     def curvature(self, y: Array, f: Array) -> Array:
-        return np.asarray(self._inner(y) ** 2 * self._bend(*self._arguments(y, f)))
+        z = self._arguments(y, f)
+        return keep_nan(self._inner(y) ** 2 * self._bend(*z), *z)
 
     def slopes(self, y: Array) -> tuple[Array, Array]:
         if self.bounds is None:

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from mercer._typing import Array, Seed
 from mercer.losses.base import Loss
+from mercer.losses.conjugate import shortfall
 from mercer.losses.custom import Custom, Function
 
 __all__ = ["NoiseDensity", "density_from_loss", "loss_from_density"]
@@ -61,7 +62,7 @@ class _MinusLog:
     def __call__(self, z: Array) -> Array:
         inner = np.clip(z, self.low, self.high)
         bare = self.top - np.asarray(logarithm(self.noise)(inner), dtype=np.float64)
-        beyond = z - inner
+        beyond = -shortfall(z, self.low, self.high)
         if not np.any(beyond):
             return bare
         return np.where(beyond == 0, bare, bare + beyond * self.slope(inner))

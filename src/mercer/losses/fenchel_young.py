@@ -25,19 +25,26 @@ def choose(condition: Mask, yes: Array | float, no: Array | float) -> Array:
 
 
 def loss_value(
-    f: Array, p_pos: Array, p_neg: Array, q_pos: Array, q_neg: Array, lower: Array, upper: Array
+    f: Array,
+    p_pos: Array | float,
+    p_neg: Array | float,
+    q_pos: Array | float,
+    q_neg: Array | float,
+    lower: Array | float,
+    upper: Array | float,
 ) -> Array:
     r"""Evaluate :math:`c\,l(y, f) = \sup_a -a f - g(a)`.
 
     Because the conjugate is convex, coefficients of one sign at most improve on zero; with these
-    signs it is the largest :math:`e t - \tfrac12 q t^2` over t between zero and a bound.
+    signs it is the largest :math:`e t - \tfrac12 q t^2` over t between zero and a bound, at least
+    :math:`\tfrac12 e t`. The loss of a NaN is NaN: no comparison with it is true.
     """
     positive = -f > p_pos
     e = choose(positive, -f - p_pos, f + p_neg)
-    q = choose(positive, q_pos, q_neg)
-    e = choose(e > 0.0, e, 0.0)
-    t = np.minimum(e / q, choose(positive, upper, -lower))  # perhaps neither curvature nor bound
-    return choose(e > 0.0, t * (e - choose(q > 0.0, 0.5 * q * t, 0.0)), 0.0)
+    q, bound = choose(positive, q_pos, q_neg), choose(positive, upper, -lower)
+    t = np.minimum(e / q, bound)  # perhaps neither curvature nor bound
+    largest = t * np.fmax(e - 0.5 * q * t, 0.5 * e)
+    return choose(np.minimum(e, bound) <= 0.0, 0.0, largest)
 
 
 def conjugate_slopes(

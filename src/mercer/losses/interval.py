@@ -19,9 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._typing import Array
-from mercer.losses.base import Conjugate, DualTerms, Loss, ResidualLoss
+from mercer.losses.base import Conjugate, DualTerms, Loss, ResidualLoss, numbers
+from mercer.losses.conjugate import shortfall
 
 __all__ = ["Interval", "IntervalResidual", "within"]
+
+# The decision value of which the target is the residual.
+ORIGIN = np.zeros(())
 
 
 @dataclass(eq=False)
@@ -47,7 +51,7 @@ class Interval(Loss):
                 f"a distance of zero costs nothing, but {type(self.loss).__name__} has a price for "
                 "it; give a loss of the residual, such as Squared() or EpsilonInsensitive()"
             )
-        below, above = np.asarray(self.below), np.asarray(self.above)
+        below, above = numbers(self.below, "below"), numbers(self.above, "above")
         if np.any(below == -np.inf) or np.any(above == -np.inf) or not np.all(below + above >= 0):
             raise ValueError(
                 "below and above must be numbers with below + above >= 0, so that target - below "
@@ -63,13 +67,16 @@ class Interval(Loss):
         return self.loss.quadratic and not (np.any(self.below) or np.any(self.above))
 
     def value(self, y: Array, f: Array) -> Array:
-        return self.loss.value(self._nearest(y, f), f)
+        return self.loss.value(self._residual(y, f), ORIGIN)
 
     def gradient(self, y: Array, f: Array) -> Array:
-        return np.where(self._within(y, f), 0.0, self.loss.gradient(self._nearest(y, f), f))
+        r = self._residual(y, f)
+        return np.where(r == 0, 0.0, self.loss.gradient(r, ORIGIN))
 
     def curvature(self, y: Array, f: Array) -> Array:
-        return np.where(self._within(y, f), 0.0, self.loss.curvature(self._nearest(y, f), f))
+        r = self._residual(y, f)
+        flat = (r == 0) & (self.below + self.above > 0)
+        return np.where(flat, 0.0, self.loss.curvature(r, ORIGIN))
 
     def conjugate(self, y: Array, v: Array) -> Array:
         end, pulled = self._end(y, v)
@@ -89,8 +96,8 @@ class Interval(Loss):
 
     def violation(self, y: Array, f: Array, v: Array) -> Array:
         end, pulled = self._end(y, v)
-        end = np.where(v == 0, self._nearest(y, f), end)
-        return np.where(pulled, self.loss.violation(end, f, v), np.inf)
+        r = np.where(v == 0, self._residual(y, f), end - f)
+        return np.where(pulled, self.loss.violation(r, ORIGIN, v), np.inf)
 
     def mirrored(self) -> Self:
         return replace(self, loss=self.loss.mirrored(), below=self.above, above=self.below)
@@ -102,12 +109,9 @@ class Interval(Loss):
         )
         return type(self)(self.loss.take(index), below, above)
 
-    def _nearest(self, y: Array, f: Array) -> Array:
-        """Return the point of the interval that is nearest to ``f``."""
-        return np.clip(f, y - self.below, y + self.above)
-
-    def _within(self, y: Array, f: Array) -> NDArray[np.bool_]:
-        return np.asarray((f > y - self.below) & (f < y + self.above))
+    def _residual(self, y: Array, f: Array) -> Array:
+        """Return the nearest point of the interval less ``f``."""
+        return shortfall(f, y - self.below, y + self.above)
 
     def _end(self, y: Array, v: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Return the end that a slope points away from, and whether there is one."""

@@ -57,11 +57,11 @@ class LogCosh(Loss):
         return np.asarray(1.0 / np.cosh(np.minimum(np.abs(y - f) / self.delta, 300.0)) ** 2)
 
     def conjugate(self, y: Array, v: Array) -> Array:
-        inside = np.abs(v) <= self.delta * (1.0 + BOX_SLACK)
-        v = np.where(inside, v, 0.0)
+        beyond = np.abs(v) > self.delta * (1.0 + BOX_SLACK)
+        v = np.where(beyond, 0.0, v)
         s = self._share(v)
         entropy = 0.5 * (xlog1py(1.0 + s, s) + xlog1py(1.0 - s, -s))
-        return np.where(inside, v * y + np.square(self.delta) * entropy, np.inf)
+        return np.where(beyond, np.inf, v * y + np.square(self.delta) * entropy)
 
     def conjugate_gradient(self, y: Array, v: Array) -> Array:
         with np.errstate(divide="ignore"):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mercer._typing import Array
 from mercer.losses.base import BOX_SLACK, Loss
+from mercer.losses.conjugate import keep_nan, shortfall
 
 __all__ = ["NumericLoss"]
 
@@ -59,7 +60,7 @@ class NumericLoss(Loss):
             return np.where(inside, v * f - self.value(y, f), np.inf)
 
     def conjugate_gradient(self, y: Array, v: Array) -> Array:
-        return self._touch(y, self._inside(y, v)[1])
+        return keep_nan(self._touch(y, self._inside(y, v)[1]), v)
 
     def conjugate_curvature(self, y: Array, v: Array) -> Array:
         """Evaluate one over the curvature where the slope is ``v``; zero where a kink has it."""
@@ -69,7 +70,7 @@ class NumericLoss(Loss):
             bend = self.curvature(y, f)
             jump = self.gradient(y, f + step) - self.gradient(y, f - step)
             smooth = (bend > 0) & (jump <= 2e3 * step * bend + 1e-9)
-            return np.where(smooth, 1.0 / bend, 0.0)
+            return keep_nan(np.where(smooth, 1.0 / bend, 0.0), v)
 
     def violation(self, y: Array, f: Array, v: Array) -> Array:
         r"""Measure how far ``(f, v)`` is from :math:`v \in \partial l(y, f)`.
@@ -84,7 +85,8 @@ class NumericLoss(Loss):
         slack = BOX_SLACK * (1.0 + np.abs(v))
         first = np.where(v <= low + slack, -np.inf, self._edge(y, v - slack, strict=False))
         last = np.where(v >= high - slack, np.inf, self._edge(y, v + slack, strict=True))
-        return np.where(inside, np.maximum(np.maximum(first - f, f - last), 0.0), np.inf)
+        distance = np.abs(shortfall(f, first, last))
+        return keep_nan(np.where(inside, distance, np.inf), v)
 
     def _inside(self, y: Array, v: Array) -> tuple[Mask, Array]:
         """Answer which slopes the loss has, and return them freed from rounding beyond its ends."""
@@ -92,7 +94,7 @@ class NumericLoss(Loss):
         v = np.asarray(v, dtype=np.float64)
         with np.errstate(invalid="ignore"):
             slack = BOX_SLACK * np.abs(v)
-            inside = np.isfinite(v) & (v >= low - slack) & (v <= high + slack)
+            inside = ~(np.isinf(v) | (v < low - slack) | (v > high + slack))
         return inside, np.clip(np.where(inside, v, 0.0), low, high)
 
     def _touch(self, y: Array, v: Array) -> Array:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer._typing import Array
-from mercer.losses.base import BOX_SLACK, Loss, check_positive, check_width
+from mercer.losses.base import BOX_SLACK, Loss, check_positive, check_width, numbers
+from mercer.losses.conjugate import keep_nan, shortfall
 
 __all__ = ["PiecewisePolynomial", "PolynomialLoss"]
 
@@ -45,7 +46,7 @@ class PowerLoss(Loss):
         """Return the largest slope, one or infinity."""
 
     def _check(self) -> None:
-        if not 1 < self.power < np.inf:
+        if not 1 < numbers(self.power, "power") < np.inf:
             raise ValueError(
                 f"power must be finite and exceed 1, got {self.power}; "
                 "use Absolute or EpsilonInsensitive for 1"
@@ -61,7 +62,10 @@ class PowerLoss(Loss):
         excess, slope = self._slope(y, f)
         # The integral of the slope, written so that no rounding is raised to the power 1 / (p - 1).
         curved = np.minimum(excess, self._scale * self._bound)
-        return np.asarray(slope * (excess - (1.0 - 1.0 / self.power) * curved))
+        # At least a part of the excess is left of it, which is infinite if the excess is.
+        with np.errstate(invalid="ignore"):
+            rest = np.fmax(excess - (1.0 - 1.0 / self.power) * curved, excess / self.power)
+        return np.asarray(slope * rest)
 
     def gradient(self, y: Array, f: Array) -> Array:
         return np.asarray(-np.sign(y - f) * self._slope(y, f)[1])
@@ -72,14 +76,15 @@ class PowerLoss(Loss):
         with np.errstate(divide="ignore"):
             curved = (p - 1.0) / sigma * (excess / sigma) ** (p - 2.0)
         # Without a tube the vertex belongs to the curve, like that of a parabola.
-        arched = ((excess > 0) | (np.asarray(self.epsilon) == 0)) & (slope < self._bound)
-        return np.where(arched, curved, 0.0)
+        straight = (slope >= self._bound) & np.isfinite(self._bound)
+        arched = ((excess > 0) | (np.asarray(self.epsilon) == 0)) & ~straight
+        return keep_nan(np.where(arched, curved, 0.0), excess)
 
     def conjugate(self, y: Array, v: Array) -> Array:
-        inside = np.isfinite(v) & (np.abs(v) <= self._bound * (1.0 + BOX_SLACK))
-        v = np.where(inside, v, 0.0)
+        beyond = np.isinf(v) | (np.abs(v) > self._bound * (1.0 + BOX_SLACK))
+        v = np.where(beyond, 0.0, v)
         reach = self.epsilon + (1.0 - 1.0 / self.power) * self._reach(v)
-        return np.where(inside, v * y + np.abs(v) * reach, np.inf)
+        return np.where(beyond, np.inf, v * y + np.abs(v) * reach)
 
     def conjugate_gradient(self, y: Array, v: Array) -> Array:
         return np.asarray(y + np.sign(v) * (self.epsilon + self._reach(v)))
@@ -87,7 +92,8 @@ class PowerLoss(Loss):
     def conjugate_curvature(self, y: Array, v: Array) -> Array:
         p = self.power
         with np.errstate(divide="ignore"):
-            return np.asarray(self._scale * np.abs(v) ** ((2.0 - p) / (p - 1.0)) / (p - 1.0))
+            bend = self._scale * np.abs(v) ** ((2.0 - p) / (p - 1.0)) / (p - 1.0)
+        return keep_nan(bend, v)
 
     def slopes(self, y: Array) -> tuple[Array, Array]:
         bound = np.full(np.shape(y), self._bound)
@@ -107,8 +113,8 @@ class PowerLoss(Loss):
         high = np.where(magnitude >= self._bound * (1.0 - BOX_SLACK), np.inf, low)
         # With the sign of the residual that the slope asks for; a zero slope allows the whole tube.
         r = np.where(v == 0, np.abs(y - f), -np.sign(v) * (y - f))
-        distance = np.maximum(np.maximum(np.where(v == 0, 0.0, low) - r, r - high), 0.0)
-        return np.where(magnitude <= self._bound * (1.0 + BOX_SLACK), distance, np.inf)
+        distance = np.abs(shortfall(r, np.where(v == 0, 0.0, low), high))
+        return np.where(magnitude > self._bound * (1.0 + BOX_SLACK), np.inf, distance)
 
     def _reach(self, v: Array) -> Array:
         """Return the excess at which the slope has the magnitude of ``v``."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer._typing import Array
-from mercer.losses.base import Loss
+from mercer.losses.base import Loss, numbers
+from mercer.losses.conjugate import keep_nan
 
 __all__ = ["PowerHinge"]
 
@@ -41,7 +42,7 @@ class PowerHinge(Loss):
     power: float = 1.5
 
     def __post_init__(self) -> None:
-        if not 1 < self.power < np.inf:
+        if not 1 < numbers(self.power, "power") < np.inf:
             raise ValueError(
                 f"power must be finite and exceed 1, got {self.power}; use Hinge for 1, and no "
                 "power below has a convex loss"
@@ -62,12 +63,12 @@ class PowerHinge(Loss):
         slack = np.maximum(1.0 - y * f, 0.0)
         with np.errstate(divide="ignore"):
             bend = (self.power - 1.0) * slack ** (self.power - 2.0)
-        return np.where(slack > 0, bend, 0.0)
+        return keep_nan(np.where(slack > 0, bend, 0.0), slack)
 
     def conjugate(self, y: Array, v: Array) -> Array:
-        inside = np.isfinite(v) & (y * v <= 0)
-        u = np.where(inside, -y * v, 0.0)
-        return np.where(inside, u * ((1.0 - 1.0 / self.power) * self._slack(u) - 1.0), np.inf)
+        beyond = np.isinf(v) | (y * v > 0)
+        u = np.where(beyond, 0.0, -y * v)
+        return np.where(beyond, np.inf, u * ((1.0 - 1.0 / self.power) * self._slack(u) - 1.0))
 
     def conjugate_gradient(self, y: Array, v: Array) -> Array:
         return np.asarray(y * (1.0 - self._slack(np.maximum(-y * v, 0.0))))
@@ -75,7 +76,7 @@ class PowerHinge(Loss):
     def conjugate_curvature(self, y: Array, v: Array) -> Array:
         p = self.power
         with np.errstate(divide="ignore"):
-            return np.asarray(np.abs(v) ** ((2.0 - p) / (p - 1.0)) / (p - 1.0))
+            return keep_nan(np.abs(v) ** ((2.0 - p) / (p - 1.0)) / (p - 1.0), v)
 
     def slopes(self, y: Array) -> tuple[Array, Array]:
         return np.where(y > 0, -np.inf, 0.0), np.where(y > 0, 0.0, np.inf)
@@ -91,7 +92,7 @@ class PowerHinge(Loss):
         u, m = -y * v, y * f
         place = 1.0 - self._slack(np.maximum(u, 0.0))
         distance = np.where(u == 0, np.maximum(place - m, 0.0), np.abs(place - m))
-        return np.where(u >= 0, distance, np.inf)
+        return np.where(u < 0, np.inf, distance)
 
     def _slack(self, u: Array) -> Array:
         """Return the slack at which the slope has the magnitude ``u``."""

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from mercer._typing import Array
-from mercer.losses.base import Conjugate, ResidualLoss, check_positive, check_width
+from mercer.losses.base import Conjugate, ResidualLoss, check_positive, check_width, numbers
 
 __all__ = [
     "Absolute",
@@ -207,7 +207,7 @@ class Expectile(ResidualLoss):
     expectile: float | Array = 0.5
 
     def __post_init__(self) -> None:
-        level = np.asarray(self.expectile)
+        level = numbers(self.expectile, "expectile")
         if not np.all((level > 0) & (level < 1)):
             raise ValueError(f"expectile must lie strictly between 0 and 1, got {self.expectile}")
 
@@ -221,6 +221,6 @@ class Expectile(ResidualLoss):
 
 
 def _check_level(level: float | Array, name: str) -> None:
-    tau = np.asarray(level)
+    tau = numbers(level, name)
     if not np.all((tau >= 0) & (tau <= 1)):
         raise ValueError(f"{name} must lie between 0 and 1, got {level}")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._typing import Array
-from mercer.losses.base import Loss
+from mercer.losses.base import Loss, numbers
 from mercer.losses.numeric import NumericLoss
 
 __all__ = ["Several"]
@@ -63,7 +63,7 @@ class Several(NumericLoss):
             raise ValueError(
                 f"{len(self.losses)} losses need as many weights, got {len(self.weights)}"
             )
-        if not all(np.all((np.asarray(w) > 0) & np.isfinite(w)) for w in self.weights):
+        if not all(np.all((numbers(w, "weights") > 0) & np.isfinite(w)) for w in self.weights):
             raise ValueError(f"weights must be positive and finite, got {self.weights}")
 
     @property

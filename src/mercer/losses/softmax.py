@@ -43,11 +43,11 @@ class Softmax:
 
     def value(self, y: Labels, f: Array) -> Array:
         """Return the loss of each sample, (n,)."""
-        return np.asarray(-log_softmax(f, axis=1)[np.arange(len(y)), y])
+        return np.asarray(-log_softmax(_limit(f), axis=1)[np.arange(len(y)), y])
 
     def probability(self, f: Array) -> Array:
         """Return the probabilities of the classes, (n, k)."""
-        return np.asarray(softmax(f, axis=1))
+        return np.asarray(softmax(_limit(f), axis=1))
 
     def slope(self, y: Labels, f: Array) -> Array:
         """Return the derivatives by the decision values, (n, k)."""
@@ -65,6 +65,15 @@ class Softmax:
         Term by term :math:`p \log (p / q) - p + q`, none of which is negative, so that nothing
         cancels.
         """
-        log_q = log_softmax(f, axis=1)
+        log_q = log_softmax(_limit(f), axis=1)
         terms = xlogy(p, p) - p * log_q - p + np.exp(log_q)
         return np.asarray(np.maximum(terms, 0.0).sum(axis=1))
+
+
+def _limit(f: Array) -> Array:
+    """Return decision values, with zero for infinity and then minus infinity for all others."""
+    top = np.isposinf(f)
+    if not np.any(top):
+        return f
+    others = np.minimum(f, 0.0) - np.inf
+    return np.where(np.any(top, axis=1, keepdims=True), np.where(top, 0.0, others), f)

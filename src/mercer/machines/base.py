@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import CallbackSupportMixin, Interval, StrOptions, fit_context
 from mercer._typing import (
@@ -63,7 +64,6 @@ from mercer.machines.subproblems import (
     Subproblem,
     SubproblemBatch,
     check_loss,
-    check_weights,
     left_to_sample,
 )
 from mercer.machines.unpenalized import intercept_of, unpenalized_columns
@@ -425,7 +425,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         y : array-like of shape (n_samples,), optional
             Targets, or class labels, unless a source brings them.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples' losses; a sample whose weight is not positive is left out.
+            Weights of the samples' losses, not negative; a sample of weight zero is left out.
 
         Returns
         -------
@@ -440,7 +440,7 @@ class KernelMachine(CallbackSupportMixin, Expansion):  # type: ignore[misc]
         """Return checked points, encoded targets and weights, in the order of the problems."""
         X, y = self._check_X(X, y)
         y, factors = self._encode(y)
-        s = factors * check_weights(sample_weight, len(y))
+        s = factors * check_sample_weight(sample_weight, len(y))
         order = self._order(y)
         if order is not None:
             X, y, s = X[order], y[order], s[order]

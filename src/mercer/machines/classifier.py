@@ -12,8 +12,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import StrOptions
+from mercer._sklearn import StrOptions, num_samples
 from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.machines.base import KernelMachine
@@ -179,4 +180,6 @@ class Classifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         """
         if is_source(X):
             return accuracy(self, X, y, sample_weight)
+        if sample_weight is not None:
+            sample_weight = check_sample_weight(sample_weight, num_samples(X))
         return float(super().score(X, y, sample_weight))

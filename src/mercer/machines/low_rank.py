@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from mercer._optional import plugin
+from mercer._params import check_sample_weight
 from mercer._sklearn import num_samples
 from mercer._typing import AnyArray, Array, Function, PointsLike, TargetsLike, WeightsLike
 from mercer.data.arrays import Arrays
@@ -34,7 +35,6 @@ from mercer.machines.subproblems import (
     Sample,
     SolvedSubproblem,
     check_loss,
-    check_weights,
     left_to_sample,
     read_coefficients,
     weight_is_free,
@@ -220,7 +220,7 @@ def validate_blocks(
         **({"multi_output": True} if machine._several else {}),
     )
     y, _ = machine._encode(y)
-    s = None if s is None else check_weights(s, num_samples(X))
+    s = None if s is None else check_sample_weight(s, num_samples(X))
     return Arrays(X, y, s), Rows(X, y, s)
 
 

@@ -325,12 +325,11 @@ class PairwiseClassifier(Classifier):
             # Every fold holds every class; a class of one sample leaves only the sample itself.
             folds = min(5, int(np.min(np.unique(y, return_counts=True)[1])))
             everything = np.arange(num_samples(X))
-            weights = None if sample_weight is None else np.maximum(sample_weight, 0.0)
             self._calibrated = CalibratedClassifierCV(
                 clone(self).set_params(probability="deprecated"),
                 cv=folds if folds > 1 else [(everything, everything)],
                 ensemble=False,
-            ).fit(X, y, sample_weight=weights)
+            ).fit(X, y, sample_weight=sample_weight)
 
     # The fitted functions as a value, and back ---------------------------------------------------
 

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from mercer._params import check_sample_weight
 from mercer._settings import settings
-from mercer._sklearn import StrOptions
+from mercer._sklearn import StrOptions, num_samples
 from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.algebra import terms
@@ -123,4 +124,6 @@ class Regression(RegressorMixin, KernelMachine):  # type: ignore[misc]
         """
         if is_source(X):
             return r2(self, X, y, sample_weight)
+        if sample_weight is not None:
+            sample_weight = check_sample_weight(sample_weight, num_samples(X))
         return float(super().score(X, y, sample_weight))

@@ -35,7 +35,6 @@ __all__ = [
     "Subproblem",
     "SubproblemBatch",
     "check_loss",
-    "check_weights",
     "left_to_sample",
     "prepare",
     "read_coefficients",
@@ -48,25 +47,6 @@ class Tunable(Protocol):
 
     @property
     def _tunable(self) -> tuple[str, ...]: ...
-
-
-def check_weights(sample_weight: WeightsLike, n: int) -> Array:
-    """Return the weights, one by default; refuse a sample without any."""
-    if sample_weight is None:
-        return np.ones(n)
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must be numbers, one a sample: {error}") from error
-    if weights.shape != (n,):
-        raise ValueError(
-            f"sample_weight and X have incompatible shapes: {weights.shape} against {n} samples"
-        )
-    if not np.all(np.isfinite(weights)):
-        raise ValueError("sample_weight contains NaN or infinity")
-    if not np.any(weights > 0):
-        raise ValueError("Invalid input - all samples have zero or negative weights.")
-    return np.maximum(weights, 0.0)
 
 
 def check_loss(loss: Loss, n: int) -> Loss:

@@ -33,7 +33,7 @@ class TrendMachine(Protocol):
 
 
 class CollinearColumns(UserWarning):
-    """Unpenalized functions nearly depend on each other on the sample."""
+    """Unpenalized functions depend on each other on the sample, exactly or nearly."""
 
 
 def constant_column(names: Sequence[str]) -> int | None:
@@ -75,9 +75,9 @@ def condition(B: Array) -> float:
 def unpenalized_columns(machine: TrendMachine, X: PointsLike, null_space: NullSpace) -> Array:
     """Settle what stays unpenalized, with what the kernel needs, and return it on the sample.
 
-    Columns that depend on each other leave the function well defined, but not its coefficients:
-    of all that give the function, the shortest are returned. Columns that nearly do have
-    coefficients that rounding and noise decide, which a warning says.
+    Columns that depend on each other leave the function on the sample well defined, but not its
+    coefficients: of all that give the function, the shortest are returned. Columns that nearly do
+    have coefficients that rounding and noise decide. A warning reports both.
     """
     features = getattr(machine, "feature_names_in_", None)
     # A copy of whatever has parameters: set later, they must not reach into the machine.
@@ -103,15 +103,32 @@ def unpenalized_columns(machine: TrendMachine, X: PointsLike, null_space: NullSp
         )
     machine.null_space_, machine.null_space_names_ = space, space.names(p, features)
     machine.null_space_condition_ = condition(B)
-    if machine.null_space_condition_ > COLLINEAR_CONDITION and np.isfinite(
-        machine.null_space_condition_
-    ):
-        warnings.warn(
-            f"The unpenalized functions {', '.join(machine.null_space_names_)} are nearly "
-            f"collinear on the sample (condition number {machine.null_space_condition_:.1e}): the "
-            "fitted function is well determined, their coefficients are not. Leave out one of "
-            "them, or centre and scale the features.",
-            CollinearColumns,
-            stacklevel=2,
-        )
+    if not getattr(machine, "_priced_columns", False):
+        _check_determined(machine.null_space_names_, len(B), machine.null_space_condition_)
     return B
+
+
+def _check_determined(names: Sequence[str], n: int, condition: float) -> None:
+    """Raise an error for fewer samples than functions; warn if they are collinear on these."""
+    listed = ", ".join(names)
+    if n < len(names):
+        raise ValueError(
+            f"The {len(names)} unpenalized functions {listed} need at least as many samples, got "
+            f"n_samples={n}: leave out some of the functions, or give more samples."
+        )
+    if condition > COLLINEAR_CONDITION:
+        exact = np.isinf(condition)
+        advice = (
+            "the shortest are returned. Leave out one of them; columns of 0 and 1 for all "
+            "categories of a feature sum to the intercept."
+            if exact
+            else "they are decided by noise. Leave out one of them, or centre and scale the "
+            "features."
+        )
+        warnings.warn(
+            f"The unpenalized functions {listed} are {'' if exact else 'nearly '}collinear on the "
+            f"sample (condition number {condition:.1e}). The fitted function is well determined, "
+            f"their coefficients are not: {advice}",
+            CollinearColumns,
+            stacklevel=3,
+        )

@@ -14,8 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing, ending, say
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import (
     Array,
     Constraints,
@@ -182,7 +183,7 @@ class VariationMachine(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         """
         numeric = not self._classifies
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=numeric, ensure_min_samples=2)
-        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X.shape[0])
         y, Y, s = self._encode(y, s)
         self._fit(X, Y, s, y, None if groups is None else np.asarray(groups))
         return self

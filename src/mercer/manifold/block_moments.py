@@ -172,7 +172,7 @@ def vary(block: Block, shared: None, state: None) -> Variation:
 def _weights(block: Block, rows: slice) -> Array:
     if block.s is None:
         return np.ones(block.n)[rows]
-    return np.maximum(np.asarray(block.s, dtype=np.float64)[rows], 0.0)
+    return np.asarray(block.s, dtype=np.float64)[rows]
 
 
 def regressed(moments: Moments, q: int, one: int | None) -> tuple[Array, Array]:

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._deadline import deadline, time_left
 from mercer._fitting import ending, say
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import HasMethods, check_sample_weight, fit_context
+from mercer._sklearn import HasMethods, fit_context
 from mercer._sklearn import Interval as Range
 from mercer._typing import Constraints, PointsLike, Seed, SplitterLike, TargetsLike, WeightsLike
 from mercer.data.arrays import Arrays
@@ -133,7 +134,7 @@ class PrincipalManifoldCV(LatentMap):
                 self, X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
             )
         )
-        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X.shape[0])
         base = PrincipalManifold() if self.estimator is None else self.estimator
         lams = np.sort(np.asarray(self.lams, dtype=np.float64))[::-1]
         if not (lams.ndim == 1 and len(lams) and np.all(lams > 0)):

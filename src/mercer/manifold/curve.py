@@ -11,9 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._deadline import time_left
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
-from mercer._sklearn import StrOptions, check_sample_weight, fit_context
+from mercer._sklearn import StrOptions, fit_context
 from mercer._typing import Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.points import Array
@@ -236,7 +237,7 @@ class PrincipalCurve(LatentMap):
                 "(mercer.data.draw), or fit PrincipalManifold(penalty='length') to rows in blocks."
             )
         X = self._check(X, reset=True)
-        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X.shape[0])
         path: list[Step] = []
         if self.length is None:
             step = self._follow(X, s, 3e-3 if self.lam is None else float(self.lam), path)

@@ -14,9 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
-from mercer._sklearn import StrOptions, check_sample_weight, fit_context
+from mercer._sklearn import StrOptions, fit_context
 from mercer._typing import Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
@@ -212,9 +213,9 @@ class GenerativeTopographicMap(DensityMixin, LatentMap):  # type: ignore[misc]
             self.__dict__.pop("embedding_", None)
         else:
             X = self._check(X, reset=True)
-            s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            if not s.any() or not np.isfinite(s.sum()):
-                raise ValueError("sample_weight must have a finite, positive sum.")
+            s = check_sample_weight(sample_weight, X.shape[0])
+            if not np.isfinite(s.sum()):
+                raise ValueError("the sum of sample_weight is infinite; scale the weights down")
             source = Arrays(X, s=s)
         points = latent.samples(float(self.density))
         rows = max(64, ENTRIES // len(points))

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer._params import is_integer
+from mercer._params import check_sample_weight, is_integer
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import (
@@ -37,7 +37,7 @@ from mercer.machines.folds import as_splitter
 from mercer.machines.kernel_kinds import is_function, is_precomputed
 from mercer.machines.low_rank import by_blocks
 from mercer.machines.solving import EarlyStop
-from mercer.machines.subproblems import Rows, check_weights
+from mercer.machines.subproblems import Rows
 from mercer.machines.unpenalized import unpenalized_columns
 from mercer.manifold.block_moments import vary
 from mercer.manifold.centring import centre
@@ -267,8 +267,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         y : ignored
             Present for scikit-learn's interface.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples: a weight of two counts a sample twice, and a sample whose
-            weight is not positive is left out.
+            Weights of the samples, not negative: a weight of two counts a sample twice, and a
+            sample of weight zero is left out.
 
         Returns
         -------
@@ -285,7 +285,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Expansion):  
         admitted = self._check_X(X, None)
         X = admitted[0] if isinstance(admitted, tuple) else admitted
         n = X.shape[0] if hasattr(X, "shape") else len(X)
-        weights = check_weights(sample_weight, n)
+        weights = check_sample_weight(sample_weight, n)
         kept = np.flatnonzero(weights > 0.0)
         if len(kept) < 2:
             raise ValueError(

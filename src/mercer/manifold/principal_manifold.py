@@ -13,9 +13,10 @@ from sklearn.utils import check_random_state
 
 from mercer._deadline import time_left
 from mercer._fitting import say
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
-from mercer._sklearn import StrOptions, check_sample_weight, fit_context
+from mercer._sklearn import StrOptions, fit_context
 from mercer._typing import Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
@@ -249,7 +250,7 @@ class PrincipalManifold(LatentMap):
         if is_source(X):
             return self._fit_blocks(as_source(X))
         X = self._check(X, reset=True)
-        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X.shape[0])
         functional, directions = self._centred(Arrays(X, s=s))
         rows = functional.rows(X)
         best: tuple[Descent, Projected] | None = None

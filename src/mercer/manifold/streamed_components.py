@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.utils.validation import validate_data
 
+from mercer._params import check_sample_weight
 from mercer._typing import PointsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
@@ -20,7 +21,7 @@ from mercer.kernels.named import FREE
 from mercer.kernels.points import Array, is_sparse, take
 from mercer.machines.expansion import Expansion, store
 from mercer.machines.kernel_kinds import compares_objects, is_function, is_precomputed
-from mercer.machines.subproblems import Rows, check_weights
+from mercer.machines.subproblems import Rows
 from mercer.machines.unpenalized import constant_column, unpenalized_columns
 from mercer.manifold.block_moments import Features, gather, regressed, vary
 from mercer.manifold.eigen import EPS, Eigenpairs
@@ -113,7 +114,7 @@ def _validate(machine: Expansion, X: PointsLike, sample_weight: WeightsLike) -> 
         X = validate_data(
             machine, X, dtype=np.float64, order="C", accept_sparse="csr", accept_large_sparse=False
         )
-        weights = None if sample_weight is None else check_weights(sample_weight, X.shape[0])
+        weights = None if sample_weight is None else check_sample_weight(sample_weight, X.shape[0])
         return Arrays(X, None, weights)
     source = as_source(X, None, sample_weight).checked()
     machine.n_features_in_ = source.n_features

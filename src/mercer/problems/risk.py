@@ -189,7 +189,9 @@ class RegularizedRisk:
         """
         with np.errstate(over="ignore", invalid="ignore"):
             ends = np.stack([self.terms.value(f - error), self.terms.value(f + error)])
-            return np.asarray((a != 0) | ~(np.max(ends, axis=0) + self.terms.conjugate(a) <= 0.0))
+            felt = ~(np.max(ends, axis=0) + self.terms.conjugate(a) <= 0.0)
+        # Nothing is known of a value whose error is infinite, even at a sample without weight.
+        return np.asarray((a != 0) | felt | np.isinf(error))
 
     def residual(self, a: Array) -> float:
         """Return the largest entry of ``|B'a - d|`` relative to the scale of its terms."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._params import ZERO_WEIGHTS, check_weights
 from mercer.data.base import Block, Sums
 from mercer.data.sampling import GOLDEN, FingerprintSample, fingerprints, sampled
 from mercer.data.table import Table
@@ -49,12 +50,10 @@ class Census:
 def count(block: Block, shared: tuple[int, int, bool, bool], state: None) -> Sums:
     """Return the census of a block."""
     size, seed, labelled, marked = shared
-    s = np.ones(block.n) if block.s is None else np.asarray(block.s, dtype=np.float64)
-    if np.isnan(s).any() or np.isinf(s).any():
-        raise ValueError("sample_weight contains NaN or infinity")
+    s = np.ones(block.n) if block.s is None else check_weights(block.s, block.n, block.start)
     found = Sums(
         n=np.array(block.n),
-        weight=np.array(np.maximum(s, 0.0).sum()),
+        weight=np.array(s.sum()),
         pool=sampled(block, size, seed),
         spread=RunningVariance.of(block.X),
     )
@@ -101,7 +100,7 @@ def take_census(passes: Passes, size: int, seed: int, labelled: bool) -> Census:
         passes.identity = f"{int(found['n'])} rows {int(found['mark'][0]):016x}"
     labels = found.get("labels")
     if not float(found["weight"]) > 0:
-        raise ValueError("Invalid input - all samples have zero or negative weights.")
+        raise ValueError(ZERO_WEIGHTS)
     return Census(
         int(found["n"]),
         found["pool"],

@@ -108,7 +108,7 @@ class Oracle:
     def __init__(self, problem: Problem, passes: Passes, pool: FingerprintSample) -> None:
         # Of a sum of n numbers its last digits are wrong, more so if features are made of it, and
         # curvature is to be told from the penalty's, which is one.
-        weight = pool.n * (1.0 if pool.s is None else float(np.mean(np.maximum(pool.s, 0.0))))
+        weight = pool.n * (1.0 if pool.s is None else float(np.mean(pool.s)))
         wrong = ROUNDING * float(np.max(problem.C)) * weight * problem.map.steepness**2
         problem = replace(problem, direct=wrong <= MAX_CURVATURE_ERROR)
         self.problem, self.passes, self.pool = problem, passes, pool
@@ -240,7 +240,7 @@ class Oracle:
         """Return what preconditions the problems, from the landmarks: one for every weight."""
         problem, phi = self.problem, self.problem.map
         assert isinstance(phi, NystromMap)
-        s = 1.0 if self.pool.s is None else float(np.mean(np.maximum(self.pool.s, 0.0)))
+        s = 1.0 if self.pool.s is None else float(np.mean(self.pool.s))
         P = problem.null_space(phi.Z)
         each = {C: LandmarkFactor(phi.R, P, C * s * self.pool.n) for C in set(problem.C.tolist())}
         return [each[C] for C in problem.C.tolist()]

@@ -277,7 +277,7 @@ def examine(block: Block, shared: Examination, state: dict[str, Any]) -> Sums:
         return Sums(cost=np.zeros((folds, settings)), weight=np.zeros(folds))
     some = Block(X[rows], np.asarray(block.y)[rows], None, block.start)
     weights = np.ones(block.n) if block.s is None else np.asarray(block.s, dtype=np.float64)
-    fold, s = fold[rows], np.maximum(weights[rows], 0.0)
+    fold, s = fold[rows], weights[rows]
     Y, _ = shared.targets(some)
     P = shared.null_space(some.X) @ state["b"]
     settings = P.shape[1] // (folds * k)

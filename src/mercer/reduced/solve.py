@@ -526,7 +526,8 @@ def _rounding_effect(problem: Problem, state: dict[str, Any], pool: FingerprintS
     if problem.walls is not None:
         return 0.0
     rows = slice(0, min(SIZE_ROWS, len(pool.keys)))
-    block = Block(pool.X[rows], *(None if v is None else v[rows] for v in (pool.y, pool.s)), 0)
+    y, weights = (None if values is None else values[rows] for values in (pool.y, pool.s))
+    block = Block(pool.X[rows], y, weights, 0)
     Y, s = problem.targets(block)
     loss = loss_of(problem.loss, block, pool.rows[rows])
     raw, B = np.asarray(problem.map.raw(block.X)), problem.null_space(block.X)

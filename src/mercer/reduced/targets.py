@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer._params import check_weights
 from mercer._typing import Array
 from mercer.data.base import Block
 
@@ -25,13 +26,10 @@ class Targets(Protocol):
 
 
 def weights_of(block: Block) -> Array:
-    """Return the weights of a block, (n, 1); a weight that is not positive leaves a row out."""
+    """Return the weights of a block, (n, 1)."""
     if block.s is None:
         return np.ones((block.n, 1))
-    s = np.asarray(block.s, dtype=np.float64).reshape(-1, 1)
-    if not np.all(np.isfinite(s)):
-        raise ValueError(f"weights of rows {block.start} and following are NaN or infinite")
-    return np.maximum(s, 0.0)
+    return check_weights(block.s, block.n, block.start)[:, None]
 
 
 @dataclass

@@ -192,9 +192,14 @@ class Monomials(NullSpace):
 
 @dataclass(eq=False)
 class Columns(NullSpace):
-    """Features that enter linearly and unpenalized: the parametric part of a partly linear model.
+    r"""Features that enter linearly and unpenalized: the parametric part of a partly linear model.
 
-    The kernel still sees them unless it is told to look elsewhere, ``kernel.on([...])``.
+    The kernel still sees them unless it is restricted to other features, ``kernel.on([...])``.
+    Their coefficients are determined in both cases: the penalized part :math:`g` has no component
+    along a free function :math:`p` that its kernel can express, because
+    :math:`\langle g, p \rangle = \sum_i a_i p(x_i) = 0`. With a kernel that sees a column too, its
+    coefficient is the slope that is left when deviations from the line are penalized, and depends
+    on kernel and ``C``; it is the slope of the feature alone with ``kernel.on([...])``.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.blas import dsyr2k
 
+from mercer._params import check_sample_weight
 from mercer._typing import Array
 from mercer.gram.factor import orthonormal
 
@@ -54,13 +55,9 @@ class OffColumns:
             raise ValueError(f"K must be a square matrix, got shape {K.shape}.")
         self.n = n = len(K)
         self.B = np.zeros((n, 0)) if B is None else np.asarray(B, dtype=np.float64)
-        s = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
-        if self.B.shape[:1] != (n,) or self.B.ndim != 2 or s.shape != (n,):
-            raise ValueError(
-                f"K is of {n} samples, but B of shape {self.B.shape} and weights of {s.shape}."
-            )
-        if not (np.all(np.isfinite(s)) and np.all(s >= 0) and np.any(s > 0)):
-            raise ValueError("weights must be finite, not negative, and not all zero.")
+        if self.B.shape[:1] != (n,) or self.B.ndim != 2:
+            raise ValueError(f"K is of {n} samples, but B of shape {self.B.shape}.")
+        s = check_sample_weight(weights, n, "weights")
         self.weights = s
         self.live = np.flatnonzero(s > 0)
         self.root = np.sqrt(s[self.live])

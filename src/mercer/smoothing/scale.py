@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from mercer._params import check_sample_weight
 from mercer._typing import Array
 
 __all__ = ["SCALES", "ScaleWarning", "robust_scale"]
@@ -89,11 +90,9 @@ def robust_scale(
         )
     if method not in SCALES:
         raise ValueError(f"method must be one of {sorted(SCALES)}, got {method!r}.")
-    s = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if s.shape != values.shape or not (np.all(s >= 0) and np.isfinite(s.sum()) and s.sum() > 0):
-        raise ValueError(
-            f"weights must be {len(values)} finite numbers, none negative and some positive."
-        )
+    s = check_sample_weight(weights, len(values), "weights")
+    if not np.isfinite(s.sum()):
+        raise ValueError("the sum of weights is infinite; scale the weights down")
     if weights is not None and method != "mad":
         raise ValueError(f"only method='mad' weighs values, not {method!r}.")
     values, s = values[s > 0], s[s > 0]

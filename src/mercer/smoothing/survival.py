@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mercer._params import check_sample_weight
 from mercer._typing import Array
 
 __all__ = ["SurvivalCurve", "kaplan_meier", "turnbull"]
@@ -100,7 +101,7 @@ def kaplan_meier(
     (array([1., 2., 3.]), array([0.75, 0.5 , 0.  ]))
     """
     t, seen = np.asarray(time, dtype=np.float64), np.asarray(event, dtype=bool)
-    w = np.ones(len(t)) if weights is None else np.asarray(weights, dtype=np.float64)
+    w = check_sample_weight(weights, len(t), "weights")
     times, at = np.unique(t, return_inverse=True)
     fall = np.bincount(at, w * seen, len(times))
     lost = np.bincount(at, w * ~seen, len(times))
@@ -159,7 +160,7 @@ def turnbull(
     (array([1., 2.]), array([0.666667, 0.333333]))
     """
     low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
-    w = np.ones(len(low)) if weights is None else np.asarray(weights, dtype=np.float64)
+    w = check_sample_weight(weights, len(low), "weights")
     live = w > 0
     low, high, w = low[live], high[live], w[live] / w[live].sum()
     exact = low == high

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import integrate, optimize, special, stats
 
+from mercer._params import check_sample_weight
 from mercer._typing import Array
 from mercer.losses.base import Loss
 from mercer.losses.density import NoiseDensity, density_from_loss, known_score
@@ -359,9 +360,7 @@ def fit_noise(
     2.0
     """
     z = np.ravel(np.asarray(residuals, dtype=np.float64))
-    w = np.ones_like(z) if weights is None else np.asarray(weights, dtype=np.float64)
-    if w.shape != z.shape or not np.all(w >= 0) or not np.sum(w) > 0:
-        raise ValueError("weights must not be negative, one for each residual, and not all zero.")
+    w = check_sample_weight(weights, len(z), "weights")
     low, high = powers
     if not 1.0 <= low <= high:
         raise ValueError(f"powers must lie at or above 1, in order, got {powers}.")

@@ -109,9 +109,7 @@ def negligible_gap(risk: RegularizedRisk, f: Array) -> float:
     return float(np.nan_to_num(found, nan=np.inf, posinf=np.inf))
 
 
-def gap_resolution(
-    risk: RegularizedRisk, a: Array, b: Array, f: Array, objective: float
-) -> float:
+def gap_resolution(risk: RegularizedRisk, a: Array, b: Array, f: Array, objective: float) -> float:
     """Return a duality gap that is negligible: rounding, and a part of the losses of a constant.
 
     That is what rounding of decision values and targets can cause where the objective is nothing

@@ -19,8 +19,9 @@ from mercer._deadline import deadline, time_left
 from mercer._fitting import AllOrNothing
 from mercer._jobs import at_once
 from mercer._optional import plugin
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import Interval, StrOptions, check_sample_weight, num_samples
+from mercer._sklearn import Interval, StrOptions, num_samples
 from mercer._threads import call_ready, small_algebra, team
 from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer._words import did_you_mean
@@ -151,9 +152,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} judges machines by rows that are left out and needs at "
                 f"least {LEAST_ROWS} rows, got n_samples={len(M)}."
             )
-        weights = check_sample_weight(sample_weight, M, dtype=np.float64, ensure_non_negative=True)
-        if not np.any(weights > 0):
-            raise ValueError("all sample weights are zero: at least two rows must count.")
+        weights = check_sample_weight(sample_weight, num_samples(M))
         return M, weights / np.mean(weights[weights > 0])
 
     def _encoded(self, X: PointsLike) -> Array:

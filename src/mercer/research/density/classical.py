@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._params import check_sample_weight
 from mercer._settings import fixed, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
@@ -53,12 +54,9 @@ class Sampled(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         return np.asarray(X[:, 0], dtype=np.float64)
 
     def _weights(self, sample_weight: WeightsLike, n: int) -> Array:
-        try:
-            w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"sample_weight must be numbers, one a sample: {error}") from error
-        if w.shape != (n,) or not np.all(w >= 0) or not np.isfinite(w.sum()) or not w.any():
-            raise ValueError(f"sample_weight must be {n} numbers, not negative and not all zero.")
+        w = check_sample_weight(sample_weight, n)
+        if not np.isfinite(w.sum()):
+            raise ValueError("the sum of sample_weight is infinite; scale the weights down")
         return np.asarray(w / w.sum())
 
 

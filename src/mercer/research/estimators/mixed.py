@@ -89,6 +89,8 @@ class PartiallyLinearRegressor(Regression):
     approximation: None = fixed(None)
 
     _direct = False
+    # A price for every coefficient determines it, however many samples there are.
+    _priced_columns = True
 
     _parameter_constraints: ClassVar[Constraints] = {
         "null_space_penalty": [Interval(Real, 0.0, None, closed="left"), "array-like", dict],

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh, lstsq
 
+from mercer._params import check_sample_weight
 from mercer._typing import Array
 from mercer.gram.factor import orthonormal
 from mercer.gram.precomputed import Precomputed
@@ -232,7 +233,7 @@ def fast_fusion(
     K, y = np.asarray(K, dtype=np.float64), np.asarray(y, dtype=np.float64)
     Y = y.reshape(len(K), -1)
     B = np.zeros((len(K), 0)) if B is None else np.asarray(B, dtype=np.float64)
-    s = np.ones(len(K)) if weights is None else np.asarray(weights, dtype=np.float64)
+    s = check_sample_weight(weights, len(K), "weights")
     q = int(np.linalg.matrix_rank(B)) if B.shape[1] else 0
     basis = orthonormal(B)[0] if q else np.zeros((len(K), 0))
     # All a with B'a = 0.

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import Interval, StrOptions, check_sample_weight
+from mercer._sklearn import Interval, StrOptions
 from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.explicit import Explicit
@@ -75,9 +76,7 @@ class Found(RegressorMixin, Expansion):  # type: ignore[misc]
 
     def _weights(self, sample_weight: WeightsLike, n: int) -> tuple[Array, NDArray[np.intp]]:
         """Return the weights of the samples, and the samples whose weight is positive."""
-        weights = check_sample_weight(
-            sample_weight, np.empty((n, 0)), dtype=np.float64, ensure_non_negative=True
-        )
+        weights = check_sample_weight(sample_weight, n)
         return np.asarray(weights), np.flatnonzero(weights)
 
     def _cross(self, X_new: PointsLike, X: PointsLike) -> Array:

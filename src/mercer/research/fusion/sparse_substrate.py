@@ -14,8 +14,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer._fitting import AllOrNothing, ending
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import (
     AnyArray,
     Array,
@@ -411,9 +412,7 @@ class SparseSubstrateClassifier(ClassifierMixin, AllOrNothing, BaseEstimator):  
             raise ValueError(
                 f"The sample has one class only, {classes[0]!r}; a classifier needs two."
             )
-        s = check_sample_weight(
-            sample_weight, np.empty((len(y), 0)), dtype=np.float64, ensure_non_negative=True
-        )
+        s = check_sample_weight(sample_weight, len(y))
         s = s * compute_class_weight(self.class_weight, classes=classes, y=y)[codes]
         labels = signs(codes, len(classes))
         machine._targets(labels[:, 0] if len(classes) == 2 else labels)

@@ -13,8 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import StrOptions, check_sample_weight
+from mercer._sklearn import StrOptions
 from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.machines.classifier import chosen
 from mercer.research.linear._model import Optimum
@@ -79,7 +80,7 @@ class Hyperplanes(LinearClassifier):
         """Return inputs, class numbers, weights, and the classes that are divided from the rest."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X.shape[0])
         self.classes_, index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(

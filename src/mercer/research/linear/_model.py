@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import check_sample_weight
 from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.solvers.status import GAP_ROUNDING, relative_gap
 
@@ -164,10 +164,8 @@ class LinearModel(RegressorMixin, AllOrNothing, BaseEstimator):  # type: ignore[
             raise ValueError("the squares of X underflow; scale the inputs (StandardScaler).")
         if sample_weight is None:
             return X, y, np.ones(len(X))
-        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X.shape[0])
         live = s > 0
-        if not live.any():
-            raise ValueError("sample_weight is zero for every sample; give some a positive weight.")
         return X[live], y[live], s[live]
 
     def _centred(

@@ -13,8 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import HasMethods, Interval, check_sample_weight, fit_context
+from mercer._sklearn import HasMethods, Interval, fit_context
 from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.research.linear._hyperplanes import TwoClasses
 
@@ -136,7 +137,7 @@ class MarginBoost(TwoClasses):
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         labels = self._signs(y)
-        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X.shape[0])
         D = s / s.sum()
         rng = check_random_state(self.random_state)
         learners: list[Any] = []

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._params import check_weights
 from mercer._typing import Array
 
 __all__ = ["LeastSquaresFit", "least_squares"]
@@ -94,7 +95,7 @@ def least_squares(X: Array, y: Array, sample_weight: Array | None = None) -> Lea
     (array([1., 2.]), 2, 2.0)
     """
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    s = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    s = np.ones(len(X)) if sample_weight is None else check_weights(sample_weight, len(X))
     root = np.sqrt(s)
     U, d, Vt = np.linalg.svd(root[:, None] * X, full_matrices=False)
     rank = int(np.sum(d > max(X.shape) * np.finfo(float).eps * (d[0] if len(d) else 0.0)))

@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import Interval, StrOptions, check_sample_weight, fit_context
+from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.kernels import Gaussian, Kernel
 from mercer.research.linear._model import require_squares
@@ -103,7 +104,7 @@ class NadarayaWatson(RegressorMixin, AllOrNothing, BaseEstimator):  # type: igno
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         require_squares(X)
-        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        s = check_sample_weight(sample_weight, X.shape[0])
         live = s > 0
         self.X_fit_, self.sample_weight_ = X[live], s[live]
         self.y_fit_ = np.asarray(y, dtype=np.float64)[live]

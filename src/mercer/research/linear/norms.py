@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from mercer._linear_program import linear_program
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsLike
@@ -258,7 +259,7 @@ def residual_scale(A: Array, y: Array, sample_weight: Array | None = None) -> fl
     >>> bool(abs(residual_scale(np.ones((4000, 1)), y) - 1.0) < 0.05)
     True
     """
-    s = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    s = check_sample_weight(sample_weight, len(y))
     return _middle(y - A @ _absolute(A, y, s)[0], s, A.shape[1])
 
 

@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import Interval, StrOptions, check_sample_weight
+from mercer._sklearn import Interval, StrOptions
 from mercer._typing import Array, Constraints, PointsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.base import Kernel
@@ -126,9 +127,9 @@ class KernelFeatures(
 
     def _weights(self, sample_weight: WeightsLike, X: PointsLike) -> Array:
         """Return the weights of the rows, whose sum is one, (m,)."""
-        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not w.any() or not np.isfinite(w.sum()):
-            raise ValueError("sample_weight must have a finite, positive sum.")
+        w = check_sample_weight(sample_weight, X.shape[0])
+        if not np.isfinite(w.sum()):
+            raise ValueError("the sum of sample_weight is infinite; scale the weights down")
         return np.asarray(w / w.sum(), dtype=np.float64)
 
     def _definite_kernel(self, X: PointsLike, order: int = 0) -> Kernel:

@@ -14,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import Interval, StrOptions, check_sample_weight
+from mercer._sklearn import Interval, StrOptions
 from mercer._typing import Constraints, PointsLike, TargetsLike, WeightsLike
 from mercer.data.opening import is_source
 from mercer.kernels.points import Array
@@ -98,9 +99,9 @@ class Quantizer(AllOrNothing, BaseEstimator):  # type: ignore[misc]
 
     def _weights(self, sample_weight: WeightsLike, X: PointsLike) -> Array:
         """Return the weights of rows, whose sum is one."""
-        s = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not s.any() or not np.isfinite(s.sum()):
-            raise ValueError("sample_weight must have a finite, positive sum.")
+        s = check_sample_weight(sample_weight, X.shape[0])
+        if not np.isfinite(s.sum()):
+            raise ValueError("the sum of sample_weight is infinite; scale the weights down")
         return np.asarray(s / s.sum(), dtype=np.float64)
 
     def _warn_unless(self, converged: bool) -> None:
