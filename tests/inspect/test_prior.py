@@ -134,7 +134,7 @@ def test_default_width():
 
 
 def test_points_without_kernel_values():
-    with pytest.raises(ValueError, match="X must hold finite numbers"):
+    with pytest.raises(ValueError, match="kernel values of X are not finite"):
         sample_paths(Gaussian(), np.array([[0.0], [np.nan], [1.0]]))
     with pytest.raises(ValueError, match="n_paths must be an integer"):
         sample_paths(Gaussian(), np.zeros((3, 1)), n_paths=-1)

@@ -131,7 +131,7 @@ def test_a_margin_that_is_nothing_is_found_at_once():
         assert found.gap <= negligible_gap(risk, found.f)
         # Rounding of decision values is part of the gap.
         gap = risk.certificate(found.a, found.b).gap
-        assert gap - 1e-12 <= found.gap <= gap + 2.0 * rounding_of(risk, found) + 1e-12
+        assert gap - 1e-12 <= found.gap <= gap + 4.0 * rounding_of(risk, found) + 1e-12
 
 
 @pytest.mark.parametrize("B", [np.eye(2), np.eye(2)[::-1]], ids=["in order", "in reverse"])

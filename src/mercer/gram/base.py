@@ -150,6 +150,14 @@ class Gram(ABC):
         """Return the matrix of which K is a block, and its points there; None if K is whole."""
         return None
 
+    kernel_error: float = 0.0
+    """What :meth:`mercer.kernels.Kernel.value_error` returned for the points."""
+
+    def value_error(self) -> float:
+        r"""Return the part of :math:`\sqrt{k(x, x) k(z, z)}` that kernel values may be off by."""
+        below = self.part_of()
+        return self.kernel_error if below is None else below[0].value_error()
+
     def restrict(self, index: NDArray[np.intp]) -> Gram | None:
         """Return the block of some points, faster than as a view; None if a view is as fast."""
         return None

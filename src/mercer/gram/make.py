@@ -69,6 +69,12 @@ def make(
         raise ValueError(f"kind must be one of {', '.join(KINDS)} or a callable, got {kind!r}.")
     if kernel.precomputed:
         return Precomputed(X)
+    made = _make(kernel, X, kind, cache_bytes, shared)
+    made.kernel_error = kernel.value_error(X)
+    return made
+
+
+def _make(kernel: Kernel, X: Data, kind: str, cache_bytes: int, shared: bool) -> Gram:
     size = count(X) ** 2 * float_dtype(X).itemsize
     small = size <= min(SMALL_BYTES, cache_bytes)
     # A kernel matrix of few columns is solved by them, if anyone has a use for it at all.

@@ -133,6 +133,13 @@ class Kernel(Params, ABC):
         """Whether the kernel depends on the difference of its arguments only."""
         return False
 
+    def value_error(self, X: Data) -> float:
+        r"""Return by how much float64 values may differ in a matrix and in a prediction.
+
+        As part of :math:`\sqrt{k(x, x) k(z, z)}`; 0 for some units in the last place.
+        """
+        return 0.0
+
     @property
     def radial(self) -> bool:
         """Whether the kernel depends on the Euclidean distance of its arguments only."""

@@ -118,6 +118,20 @@ class Profile(Stationary):
     def _profile(self, s: Array) -> None:
         """Turn squared distances into kernel values, in place."""
 
+    @property
+    def _slope_at_zero(self) -> float:
+        """Minus twice the derivative of the profile at zero."""
+        return np.inf
+
+    def value_error(self, X: Data) -> float:
+        X = as_points(X)
+        if X.dtype != np.float64 or not X.shape[0]:
+            return 0.0
+        points = self._pair(X, X)[0]
+        rounding, error, _ = points.precision
+        largest = float(np.max(rounding * points.norms))
+        return float(min(2.0 * self._slope_at_zero * largest, np.max(error)))
+
     def against(self, Z: Data) -> Evaluator:
         Z = as_points(Z)
 
@@ -179,8 +193,12 @@ class Radial(Profile):
     def _slope(self, s: Array) -> Array:
         """Return minus twice the derivative of the profile; 0 where that is infinite at s = 0."""
 
+    @property
+    def _slope_at_zero(self) -> float:
+        return abs(float(self._slope(np.zeros(1))[0])) if self._smooth else np.inf
+
     def _tiles(self, Z: Array) -> RadialTiles:
-        slope = abs(float(self._slope(np.zeros(1))[0])) if self._smooth else np.inf
+        slope = self._slope_at_zero
         return RadialTiles(Z, self._factor(Z), self._profile, slope, self._twice_nu)
 
     def gradient(self, X: Data, Z: Data | None = None) -> dict[str, Array]:

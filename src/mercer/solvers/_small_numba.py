@@ -167,7 +167,7 @@ def start_parts(ends, cuts, d, terms, a):
 
 
 @njit(cache=True, **BARE)
-def measure_parts(ends, cuts, d, terms, c, tols, largest, a, f, b, intervals, values):
+def measure_parts(ends, cuts, d, terms, c, tols, largest, value_error, a, f, b, intervals, values):
     """Write intercepts, the intervals they may lie in, and the certificate of each problem.
 
     Products with K are in ``f`` before, decision values after. Row k of ``values`` is: penalty,
@@ -175,7 +175,8 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, a, f, b, intervals, va
     its ends, weights, and a verdict: 0 for a tolerance that is not met, 1 next to a gap that is not
     small (beside the objective, or beside nothing where a margin is), 2 otherwise. Where rounding
     can make a gap that is not small the verdict is 0.
-    ``largest`` is the largest kernel value.
+    ``largest`` is the largest kernel value, and ``value_error`` the part of it that values are off
+    by.
     """
     one = np.uint64(1)
     for k in range(np.uint64(d.shape[0])):
@@ -242,7 +243,8 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, a, f, b, intervals, va
         row[5], row[6] = violation, residual
         row[7], row[8], row[9] = n_free, n_bound - n_free, weights
         # Decision values that are off by rounding, and what that can do to objective and gap.
-        delta = SUMMATION_ROUNDING * max(target, largest * np.sqrt(squares))
+        spread = largest * np.sqrt(squares)
+        delta = SUMMATION_ROUNDING * max(target, spread) + value_error * spread
         doubt = delta * (slopes + 0.5 * delta * bends)
         if doubt > GAP_ROUNDING * abs(primal):
             gap, dual = gap + 2.0 * doubt, dual - doubt

@@ -22,7 +22,7 @@ from mercer.solvers.certify import (
     sharper,
 )
 from mercer.solvers.monitor import Monitor, Progress
-from mercer.solvers.rounding import RELATIVE_ROUNDING, SUMMATION_ROUNDING, rounding_of
+from mercer.solvers.rounding import RELATIVE_ROUNDING, decision_error, rounding_of
 from mercer.solvers.small import RiskBatch, minimize_batch, minimize_small
 from mercer.solvers.solution import Solution
 from mercer.solvers.status import MAX_RELATIVE_GAP, ConvergenceWarning, Status, is_met
@@ -314,10 +314,10 @@ def _advice(risk: RegularizedRisk, solution: Solution, solver: Solver) -> str:
     s = solution
     rounding = rounding_of(risk, s)
     if s.status is Status.LOOSE and rounding > 0.5 * s.gap:
-        size = risk.size(s.a, s.b, s.f)
+        error = decision_error(risk, s.a, s.b, s.f)
         return (
             f"{s.solver} meets tol={solver.tol:.2e}, but double precision cannot tell how good the "
-            f"answer is: decision values are known to {SUMMATION_ROUNDING * size:.1e}, and weights "
+            f"answer is: decision values are known to {error:.1e}, and weights "
             f"C * sample_weight of up to {np.max(risk.c):.1e} make that {rounding:.1e} beside the "
             f"objective {s.objective:.6g} (duality gap {s.gap:.2e}). Lower C or the weights."
         )

@@ -13,6 +13,7 @@ from mercer.solvers.status import GAP_ROUNDING, MAX_RELATIVE_GAP, MIN_NORMAL
 
 __all__ = [
     "certify_bound",
+    "decision_error",
     "gap_resolution",
     "is_moved",
     "negligible_gap",
@@ -31,8 +32,8 @@ KNOWN_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 SUMMATION_ROUNDING = 8.0 * RELATIVE_ROUNDING
 
 # An objective is rounding below this part of what KNOWN_ROUNDING makes: errors of four units in the
-# last place.
-MAX_ROUNDING_PART = 1.0 / 16.0
+# last place, and the sixteen of another order of sums that it may contain.
+MAX_ROUNDING_PART = 5.0 / 16.0
 
 # An objective below this part of the losses of a constant counts as that part, as long as the gap
 # proves that the function is within this part of the targets.
@@ -48,8 +49,18 @@ def certify_bound(
     """
     Ka = risk.K.matvec(a)
     f = Ka + risk.B @ b
-    found = risk.certificate(a, b, Ka, np.full(risk.n, SUMMATION_ROUNDING * risk.size(a, b, f)))
+    found = risk.certificate(a, b, Ka, np.full(risk.n, decision_error(risk, a, b, f)))
     return replace(found, dual=bound, gap=found.primal - bound, violation=violation, f=f)
+
+
+def decision_error(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float:
+    """Return by how much decision values may differ that are computed in two ways.
+
+    Another order of sums, and kernel values from products in one and from differences in the other.
+    """
+    root = np.sqrt(np.maximum(risk.K.diag(), 0.0))
+    values = risk.K.value_error() * float(np.max(root, initial=0.0) * np.linalg.norm(root * a))
+    return SUMMATION_ROUNDING * risk.size(a, b, f) + values
 
 
 def is_moved(risk: RegularizedRisk, a: Array, before: Array) -> bool:
@@ -67,14 +78,14 @@ def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certific
     objective by a useless gap, as weights of 1e12 do, decision values are multiplied again and
     the objective is the largest of all.
     """
-    effect = rounding_effect(risk, a, found.f, SUMMATION_ROUNDING * risk.size(a, b, found.f))
+    effect = rounding_effect(risk, a, found.f, decision_error(risk, a, b, found.f))
     if effect <= GAP_ROUNDING * abs(found.primal):
         return found
     if effect <= MAX_RELATIVE_GAP * abs(found.primal):
         return replace(found, dual=found.dual - effect, gap=found.gap + 2.0 * effect)
     Ka = risk.K.product(a, np.arange(risk.n))
     found = risk.certificate(a, b, Ka)
-    error = np.full(risk.n, SUMMATION_ROUNDING * risk.size(a, b, found.f))
+    error = np.full(risk.n, decision_error(risk, a, b, found.f))
     worst = risk.certificate(a, b, Ka, error)
     gap = max(worst.gap, worst.primal - worst.dual)
     if not np.isfinite(gap):
@@ -134,4 +145,4 @@ def gap_resolution(risk: RegularizedRisk, a: Array, b: Array, f: Array, objectiv
 
 def rounding_of(risk: RegularizedRisk, s: Solution) -> float:
     """Return how much of the gap of a solution may be rounding of its decision values."""
-    return rounding_effect(risk, s.a, s.f, SUMMATION_ROUNDING * risk.size(s.a, s.b, s.f))
+    return rounding_effect(risk, s.a, s.f, decision_error(risk, s.a, s.b, s.f))

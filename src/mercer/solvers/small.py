@@ -159,6 +159,7 @@ class SolutionBatch(Sequence[Solution]):
             parts.c,
             tol,
             self.peak,
+            parts.gram.value_error(),
             self.a,
             self.f,
             self.b,
