@@ -22,7 +22,7 @@ export ORT_DISABLE_TELEMETRY := 1
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: test-versions test-sklearn structure test-all nightly test-night fuzz-short warm wheel-twice release-check workflows-check matrix sbom test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report audit-walk \
+.PHONY: test-versions test-sklearn structure test-all nightly test-night fuzz-short warm wheel-twice release-check workflows-check matrix sbom test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report mutants-capabilities audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short bench-kernels bench-max-time bench-promptness \
@@ -113,6 +113,10 @@ mutants-again: $(READY)  ## those of ROOM=losses that survived, against the test
 
 mutants-report: $(READY)  ## changes that tests noticed by room, at first and at last
 	cd tests && ../$(BIN)/python -m mutation.run
+
+mutants-capabilities: $(READY)  ## the formula of each row of docs/capabilities.md changed: do its tests notice; rows without a result
+	@$(BIN)/python -m mercer warm > /dev/null
+	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.capabilities
 
 audit-walk: $(READY)  ## every estimator fitted to wrong and right rows: how many an audit checks; some minutes
 	cd tests && $(ONE_THREAD) ../$(BIN)/python -m audit_walk

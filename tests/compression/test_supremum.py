@@ -27,6 +27,24 @@ def test_the_error_and_the_count_hold(kernel, step, error):
     assert len(few.index) <= few.steps <= few.bound
 
 
+def test_steps_of_one_size_are_those_of_the_rule():
+    """Subtract error / R^2 of the kernel function where the rest is largest; here R = 1."""
+    X, a = sample(80)
+    kernel, error = Laplacian(1.0), 0.05
+    K = kernel(X)
+    rest, coef, steps = K @ (5 * a), np.zeros(80), 0
+    while np.abs(rest).max() > error:
+        i = int(np.argmax(np.abs(rest)))
+        weight = np.sign(rest[i]) * error
+        rest, steps = rest - weight * K[:, i], steps + 1
+        coef[i] += weight
+    few = sup_terms(kernel, X, 5 * a, error, step="fixed")
+    ours = np.zeros(80)
+    ours[few.index] = few.coef
+    np.testing.assert_allclose(ours, coef, rtol=0, atol=1e-12)
+    assert few.steps == steps
+
+
 def test_every_step_lowers_the_norm_by_what_the_proof_needs():
     """The norm of the difference falls by more than the squared error over R^2 at each step."""
     X, a = sample(80)

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from mercer import SVC
 from mercer.estimators import AdaptiveMarginSVC, CollapsedMachine, LeaveOneOutSVC
 from mercer.estimators.adaptive_margin import adaptive_margin_path
-from mercer.kernels import Gaussian, Linear
+from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.programs import margin
 from mercer.regularizers import Constant
 
@@ -30,6 +30,17 @@ def conic(K, y, lam, c=None, threshold=False):
     margin = M @ alpha + (cp.multiply(y, b) if threshold else 0.0)
     problem = cp.Problem(cp.Minimize(c @ xi), [margin + xi >= 1, alpha <= 1e4])
     return problem.solve(solver=cp.CLARABEL)
+
+
+def test_coefficients_solve_the_problem_whatever_the_diagonal():
+    """With k(x, x) from 1 to 100 the slacks of the coefficients add up to the minimum."""
+    X, y = overlap(30)
+    kernel, lam, alpha = Polynomial(2, coef0=1.0), 0.5, np.zeros(30)
+    K = kernel(X)
+    machine = AdaptiveMarginSVC(lam, kernel=kernel).fit(X, y)
+    alpha[machine.support_] = np.abs(machine.dual_coef_[0])
+    slack = np.maximum(0.0, 1.0 + lam * alpha * np.diag(K) - y * (K @ (alpha * y)))
+    assert slack.sum() == pytest.approx(conic(K, y, lam), abs=1e-6 * 30)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -142,6 +153,9 @@ def test_collapse():
     machine = AdaptiveMarginSVC(1.001 * weighted, kernel=KERNEL)
     with pytest.warns(CollapsedMachine, match="lambda_max_"):
         machine.fit(X, y, weights)
+    assert machine.lambda_max_ == pytest.approx(weighted)
+    scaled = AdaptiveMarginSVC(0.5 * limit, kernel=4.0 * KERNEL).fit(X, y)
+    assert scaled.lambda_max_ == pytest.approx(limit)  # of prices that are four times as large
     assert len(machine.support_) == 0
     assert np.all(machine.predict(X) == 1)
     with pytest.warns(CollapsedMachine):

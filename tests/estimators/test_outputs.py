@@ -287,6 +287,19 @@ def test_no_direction_among_the_outputs_is_preferred():
     assert rotated.solution_.objective == pytest.approx(machine.solution_.objective, rel=1e-10)
 
 
+def test_outputs_with_a_covariance_have_free_constants():
+    """The bordered system of n d unknowns and d constants, of which the penalty knows nothing."""
+    d, root = 3, np.random.default_rng(4).normal(size=(3, 3))
+    S = root @ root.T + np.eye(d)
+    machine = KernelRegressor(kernel=KERNEL, output_covariance=S, C=C).fit(T, OUTPUTS)
+    both, ones = np.kron(K, S), np.kron(np.ones((N, 1)), np.eye(d))
+    system = np.block([[both + np.eye(N * d) / C, ones], [ones.T, np.zeros((d, d))]])
+    solved = np.linalg.solve(system, np.append(OUTPUTS.ravel(), np.zeros(d)))
+    F = (both @ solved[:-d] + ones @ solved[-d:]).reshape(N, d)
+    np.testing.assert_allclose(machine.predict(T), F, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(machine.intercept_, solved[-d:], rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("errors", [None, AutoRegressive(0.6)])
 def test_outputs_with_a_covariance(errors):
     """One linear system of n d unknowns; permutations alone also allow a 1 + b J."""

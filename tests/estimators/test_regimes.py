@@ -22,6 +22,17 @@ def test_regimes_are_found(seed):
     np.testing.assert_allclose(found.shares_.sum(axis=1), 1.0)
 
 
+def test_three_regimes_are_found():
+    """Of three regimes a machine that takes the samples it predicts worst finds none."""
+    who = np.repeat([0, 1, 2], 80)
+    y = np.choose(who, [np.sin(3 * X[:, 0]), -1.5 - X[:, 0], 2.0 + X[:, 0] ** 2])
+    found = RegimeSwitchingRegressor(BASE, n_regimes=3).fit(X, y)
+    counts = np.array([np.bincount(found.labels_[who == k], minlength=3) for k in range(3)])
+    assert sorted(np.argmax(counts, axis=1)) == [0, 1, 2]
+    # At each of the two switches a window of 10 samples may go either way.
+    assert np.sum(np.max(counts, axis=1)) >= len(y) - 2 * 10
+
+
 def test_each_machine_is_that_of_its_samples():
     found = RegimeSwitchingRegressor(BASE).fit(X, Y)
     for k, machine in enumerate(found.estimators_):

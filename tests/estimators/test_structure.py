@@ -138,6 +138,9 @@ def test_a_dictionary_of_shapes():
     shapes += [Component(c, Gaussian(0.6), f"{c} curved") for c in "abc"]
     machine = SparseAdditiveRegressor(shapes, penalty="norm", C=5.0, mu=60.0).fit(frame, y)
     assert set(machine.selected_names_) == {"a linear", "b curved"}
+    # The solver's function is the sum of the components: its residuals balance, and it predicts.
+    assert abs(np.sum(y - machine.solution_.f)) < 1e-3 * np.abs(y).sum()
+    assert machine.score(frame, y) > 0.9
 
 
 def test_categories_and_groups():

@@ -81,6 +81,11 @@ def test_a_wider_kernel_is_the_same_curve_with_smaller_frequencies(kernel):
     assert curve.lobes == pytest.approx(again.lobes, rel=1e-6)
     assert curve.decay.kind == again.decay.kind
     assert curve.decay.rate == pytest.approx(again.decay.rate, rel=1e-6)
+    plane = filter_curve(kernel, dim=2) if kernel.radial else None
+    if plane is not None:
+        wider = plane.widened(2.5)
+        expected = widen(kernel, 2.5).spectrum(wider.omega, 2)
+        assert wider.power == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
 @pytest.mark.parametrize(

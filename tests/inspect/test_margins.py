@@ -58,6 +58,12 @@ def test_labels_stay_within_the_radius(kernel):
         step = rng.normal(size=X.shape)
         step *= (0.999 * np.minimum(radius, 50.0) / np.linalg.norm(step, axis=1))[:, None]
         assert np.all((machine.predict(X + step) == Y)[right])
+    if kernel != "linear":
+        # The squared distance of features at the radius, 2 - 2 k, is that of the plane.
+        values = np.exp(-((radius[right] / 1.5) ** 2) / 2)
+        distance = np.sqrt(2 - 2 * values)
+        geometric = margin_report(machine, X, Y).geometric[right]
+        np.testing.assert_allclose(distance, np.minimum(geometric, np.sqrt(2)), rtol=1e-6)
     if kernel == "linear":  # and no further: straight across the plane
         w = machine.coef_[0] / np.linalg.norm(machine.coef_)
         across = X - 1.001 * (Y * radius)[:, None] * w

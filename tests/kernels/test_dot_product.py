@@ -14,6 +14,10 @@ X, Z = rng.normal(size=(25, 3)), rng.normal(size=(15, 3))
 
 def test_linear():
     np.testing.assert_allclose(Linear()(X, Z), pairwise.linear_kernel(X, Z), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(
+        Linear().symmetric(X), pairwise.linear_kernel(X), rtol=1e-13, atol=1e-14
+    )
+    np.testing.assert_allclose(Linear().diag(X), np.sum(X**2, axis=1), rtol=1e-13)
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 7])

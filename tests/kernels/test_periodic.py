@@ -205,7 +205,10 @@ def test_dirichlet_overfits():
 
 @pytest.mark.parametrize(
     "kernel",
-    [Gaussian(0.1), Gaussian(3.0), Matern(0.3, nu=0.5), Matern(0.02, nu=2.5), Laplacian(0.5)],
+    [
+        *(Gaussian(width) for width in (0.1, 0.4, 3.0)),
+        *(Matern(0.3, nu=0.5), Matern(0.02, nu=2.5), Laplacian(0.5)),
+    ],
     ids=repr,
 )
 def test_periodized_is_the_sum_of_images(kernel):

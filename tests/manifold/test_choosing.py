@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from manifold.test_principal_manifold import wave
 from mercer.data.arrays import Arrays
 from mercer.manifold import Interval, PrincipalManifold, PrincipalManifoldCV, choosing
+from mercer.manifold.annealing import _shares
 from mercer.manifold.choosing import follow
 
 pytestmark = pytest.mark.filterwarnings("ignore:the manifold explains")
@@ -98,6 +99,16 @@ def test_rows_in_blocks_are_refused():
         PrincipalManifoldCV().fit(Arrays(wave()))
     with pytest.raises(ValueError, match="positive numbers"):
         PrincipalManifoldCV(QUICK, lams=[0.0]).fit(wave())
+
+
+def test_shares_of_annealing_are_those_of_boltzmann():
+    """exp(-d / T) over its sum, with distances in the cells that are known."""
+    rng = np.random.default_rng(0)
+    X, F, T = rng.normal(size=(6, 3)), rng.normal(size=(4, 3)), 0.3
+    mask = (rng.uniform(size=X.shape) < 0.7).astype(float)
+    distances = np.sum(mask[:, None] * (X[:, None] - F) ** 2, axis=2)
+    expected = np.exp(-distances / T) / np.exp(-distances / T).sum(axis=1, keepdims=True)
+    assert_allclose(_shares(X * mask, mask, F, T), expected, rtol=1e-10)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -603,6 +603,14 @@ def test_what_cannot_be_fitted_is_refused():
         PrincipalManifold(1, lam=0.01, max_iter=2, tol=0.0).fit(X)
 
 
+def test_the_share_of_the_variance_that_the_manifold_explains():
+    X, s = wave(60), np.random.default_rng(3).uniform(0.2, 2.0, 60)
+    fit = PrincipalManifold(Interval(8), lam=0.01).fit(X, sample_weight=s)
+    left = ((X - fit.inverse_transform(fit.embedding_)) ** 2).sum(axis=1)
+    around = ((X - np.average(X, axis=0, weights=s)) ** 2).sum(axis=1)
+    assert_allclose(fit.explained_variance_ratio_, 1.0 - s @ left / (s @ around), rtol=1e-9)
+
+
 def test_a_manifold_that_is_too_stiff_says_so():
     with pytest.warns(UserWarning, match="too stiff"):
         PrincipalManifold(1, lam=100.0).fit(wave())

@@ -21,6 +21,7 @@ def test_a_sphere_has_one_coordinate_more_than_directions():
     Z = shell.transform(X)
     assert np.linalg.norm(Z, axis=1) == pytest.approx(1.0, abs=1e-12)
     some = Sphere(20).samples()
+    assert np.linalg.norm(some, axis=1) == pytest.approx(1.0, abs=1e-12)
     grid = shell.inverse_transform(some)
     nearest = np.min(((X[:, None] - grid[None]) ** 2).sum(axis=2), axis=1)
     assert np.all(shell.distortion(X) <= nearest * (1 + 1e-9))

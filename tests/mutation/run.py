@@ -188,7 +188,7 @@ class Mutants:
         told: Callable[[Site, str, str], None],
     ) -> None:
         self.room, self.sites, self.budget, self.told = room, sites, budget, told
-        self.nursery = Nursery()
+        self.nursery = Nursery(fresh)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         folder = ROOT / "src/mercer" / self.room
@@ -313,7 +313,7 @@ def run_here(items: list[pytest.Item], told: Path) -> None:
 class Nursery:
     """A process that has imported what tests need, but not this library, and makes others of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Callable[[Path], int]) -> None:
         asks, self.asked = os.pipe()
         self.answers, answered = os.pipe()
         if not os.fork():
@@ -323,15 +323,18 @@ class Nursery:
             with os.fdopen(asks) as lines:
                 for line in lines:
                     path = Path(line.strip())
-                    code = forked(lambda path=path: os._exit(fresh(path)), 900.0)  # type: ignore[misc]
+                    code = forked(lambda path=path: os._exit(work(path)), 900.0)  # type: ignore[misc]
                     os.write(answered, f"{code}\n".encode())
             os._exit(0)
         os.close(asks)
 
     def run(self, site: Site, names: list[str], bound: float, told: Path) -> int:
         """Run tests in a process that imports the changed module; its exit code."""
-        asked = told.with_name("asked.json")
-        asked.write_text(json.dumps([vars(site), names, bound, str(told)]))
+        return self.ask([vars(site), names, bound, str(told)], told.with_name("asked.json"))
+
+    def ask(self, fields: list[object], asked: Path) -> int:
+        """Write what is to be done to a file, and have it done in a new process; its exit code."""
+        asked.write_text(json.dumps(fields))
         os.write(self.asked, f"{asked}\n".encode())
         return int(os.read(self.answers, 100))
 

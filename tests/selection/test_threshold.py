@@ -60,6 +60,11 @@ def test_neighbours_vote_and_reject():
     counts = share * k
     np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
     np.testing.assert_array_equal(chosen.predict(X), share >= chosen.threshold_)
+    weighed = ThresholdSelector(
+        KNeighborsClassifier(k), target="c", efficiency=0.4, priors=PRIORS, acceptance=PRESELECT
+    ).fit(X, Y)
+    assert weighed.chance_ == pytest.approx(0.165, abs=5e-5)  # as printed
+    assert weighed.purity_ != pytest.approx(chosen.purity_)
 
 
 def test_two_classes_and_either_of_them():

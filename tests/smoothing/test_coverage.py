@@ -59,6 +59,7 @@ def test_sizes_levels_and_probabilities_fit_each_other():
 
 
 def test_bands_for_all_widths_at_once():
+    assert dkw_band(200, 0.05) == pytest.approx(np.sqrt(np.log(2 / 0.05) / 400))  # Massart
     rng = np.random.default_rng(1)
     n, delta = 50, 0.2
     z = np.sort(rng.uniform(size=(4000, n)), axis=1)

@@ -388,6 +388,13 @@ def test_the_best_answer_before_a_stop_comes_with_its_product(monkeypatch):
     assert earlier
 
 
+def test_two_samples_take_one_step():
+    """The objective of a pair is a parabola: one step is at its vertex, the next look ends."""
+    y = np.array([-1.0, 1.0])
+    risk = RegularizedRisk(Squared(), Dense(np.eye(2)), y, np.ones(2), np.ones((2, 1)))
+    assert minimize(risk, SMO(tol=1e-9)).n_iter == 1
+
+
 def test_the_run_is_counted():
     risk, *_ = sample(300, EpsilonInsensitive(0.2), seed=2, C=1.0)
 

@@ -182,15 +182,12 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, value_error, a, f, b, 
     for k in range(np.uint64(d.shape[0])):
         penalty = losses = gap = conjugates = weights = cost = violation = residual = 0.0
         n_free = n_bound = 0.0
-        target = reach = squares = slopes = bends = 0.0
+        target = reach = squares = 0.0
         for s in range(ends[k], ends[k + one]):
             v, row = a[s], terms[s]
             target = max(target, abs(row[0]), abs(row[1]))
             reach = max(reach, abs(v))
             squares += v * v
-            steep = row[7] - row[4]
-            slopes += steep if steep < np.inf else abs(v)
-            bends += c[s] if steep == np.inf else 0.0
         unit = max(reach, target / largest if largest > 0.0 else np.inf)
         untargeted, price = target == 0.0, 0.0
         for g in range(np.uint64(d.shape[1])):
@@ -245,7 +242,13 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, value_error, a, f, b, 
         # Decision values that are off by rounding, and what that can do to objective and gap.
         spread = largest * np.sqrt(squares)
         delta = SUMMATION_ROUNDING * max(target, spread) + value_error * spread
-        doubt = delta * (slopes + 0.5 * delta * bends)
+        doubt = 0.0
+        for s in range(ends[k], ends[k + one]):
+            row, value = terms[s], f[s]
+            here = loss_value(value, row[1], row[0], row[3], row[2], row[4], row[7])
+            above = loss_value(value + delta, row[1], row[0], row[3], row[2], row[4], row[7])
+            below = loss_value(value - delta, row[1], row[0], row[3], row[2], row[4], row[7])
+            doubt += max(above, below) - here + abs(a[s]) * delta
         if doubt > GAP_ROUNDING * abs(primal):
             gap, dual = gap + 2.0 * doubt, dual - doubt
             row[2], row[4] = gap, dual

@@ -18,6 +18,10 @@ from mercer.research.compression import makovoz
 def test_rates(kernel, dim, exponent):
     found = makovoz(kernel, 2**20, 6.0, dim)
     assert found.exponent == pytest.approx(exponent, abs=2e-3)
+    # The cubes fill the domain, once for each sign.
+    edge = 2 * found.input_radius / np.sqrt(dim)
+    assert found.cells == 2 * round(6.0 / edge) ** dim
+    assert found.cells <= 2**20
     assert found.bound == 2 * found.expected
 
 

@@ -189,6 +189,8 @@ def test_outputs_share_the_norm():
     rng = np.random.default_rng(6)
     K = Gaussian()(rng.normal(size=(6, 1)))
     sample = KernelBall.from_gram(K, outputs=2)
+    # By Cauchy and Schwarz no value exceeds the root of k(x, x), which one function reaches.
+    assert sample.norm == pytest.approx(np.sqrt(np.max(np.diag(K))))
     L = np.linalg.cholesky(K + 1e-12 * np.eye(6))
     w = rng.normal(size=(1500, 6, 2))
     w /= np.linalg.norm(w, axis=(1, 2), keepdims=True)
@@ -201,6 +203,16 @@ def test_outputs_share_the_norm():
         assert len(kept) > 1
         for member in sample.members:
             assert np.log(len(kept)) <= member.log_covering(radius)
+
+
+def test_coefficients_of_a_larger_sum_are_the_same_functions_enlarged():
+    # By a power of 2, so that radii scale without rounding.
+    K = wrapped(np.linspace(-3, 3, 40), 0.5)
+    one, four = (CoefficientBall.from_gram(K, norm=norm) for norm in (1.0, 4.0))
+    assert one.norm == np.max(np.abs(K))
+    assert four.norm == 4 * one.norm
+    for radius in (0.5, 0.1, 0.01):
+        assert four.log_covering(4 * radius) == pytest.approx(one.log_covering(radius), rel=1e-12)
 
 
 def test_indefinite_kernels_have_no_ball():

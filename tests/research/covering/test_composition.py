@@ -84,6 +84,11 @@ def test_lipschitz_classes_hold_their_functions():
             if (left := radius - slope * width / (2 * a)) > 0.02 * radius
         ]
         assert previous <= min(others)
+        # Nor is it better than the best number of points that leaves all of its share.
+        left = radius - slope * width / (2 * np.arange(1, 400))
+        points = np.flatnonzero(left > 0.02 * radius)
+        best = min(HilbertBall(k + 1).log_covering(left[k]) for k in points)
+        assert previous >= best * (1 - 1e-9)
     assert bound.log_covering(1.0) == 0.0
     assert bound.norm == 1.0
     assert LipschitzClass(0.0, Box(1.0), HilbertBall).log_covering(0.5) == HilbertBall(

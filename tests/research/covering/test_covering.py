@@ -33,6 +33,7 @@ def test_scaling_scales_the_radius():
 
 def test_the_sum_of_two_intervals_is_one():
     # [-1, 1] + [-2, 2] = [-3, 3]: at radius 0.1 thirty balls suffice, products of counts do not.
+    assert Interval(3.0).log_covering(0.1) == pytest.approx(np.log(30))
     total = Interval(1.0) + Interval(2.0)
     assert total.log_covering(0.1) >= Interval(3.0).log_covering(0.1)
     every = [

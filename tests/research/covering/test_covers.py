@@ -95,6 +95,18 @@ def test_points_on_a_line_and_corners_of_a_cube():
     assert exact_cover(corners, 0.49, np.inf) == 16
 
 
+@pytest.mark.parametrize("power", METRICS)
+def test_a_box_takes_the_cells_that_balls_hold(power):
+    """A cell's half diagonal is the radius; a line takes no more balls than its points do."""
+    for radius in (0.2, 0.3, 1.1):
+        half = radius / np.linalg.norm(np.ones(2), power)
+        cells = np.prod(np.ceil(np.array([6.0, 3.0]) / (2 * half) - 1e-9))
+        count = np.exp(Box([6.0, 3.0], power).log_covering(radius))
+        assert count == pytest.approx(cells)
+    line = np.exp(Box([2.0], power).log_covering(0.3))
+    assert line == pytest.approx(exact_cover(np.linspace(0.0, 2.0, 13), 0.3, power))
+
+
 def test_brackets_are_monotone_and_scale():
     X = np.random.default_rng(2).normal(size=(400, 3))
     radii = np.geomspace(1e-3, 10, 40)

@@ -114,6 +114,8 @@ def test_exact_covers_lie_below():
     above, grid = FatCovering(one, 8)._both(0.4)
     assert above == pytest.approx(math.log(2 * (4 * 8 / 0.16) ** math.log2(2 * math.e * 8 / 0.4)))
     assert grid == pytest.approx(8 * math.log(2))
+    squared, _ = FatCovering(one, 8, form="squared")._both(0.4)
+    assert squared == pytest.approx(3 * math.log2(4 * math.e * 8 / 0.4) ** 2 * math.log(2))
     # fat(16 r) / 8 beside fat(4 r) ln 2 / 32, each the larger once.
     assert log_covering_from_below(lambda margin: 24, 0.01) == pytest.approx(3.0)
     steps = {0.16: 0, 0.04: 64}
@@ -128,6 +130,10 @@ def test_pseudo_dimensions_cover_in_the_mean():
         for radius in (0.05, 0.21, 0.41):
             exact = np.log(exact_count(values, radius, mean=True))
             assert exact <= PseudoCovering(h).log_covering(radius)
+    # ln 2 + h ln(q ln q) with q = 2 e B / r, as printed.
+    ratio = 2 * np.e / 0.05
+    printed = np.log(2) + 3 * np.log(ratio * np.log(ratio))
+    assert PseudoCovering(3).log_covering(0.05) == pytest.approx(printed)
     # At radii below 1/m functions are told apart, and their number is Sauer's at most.
     assert log_growth(20, 3) <= PseudoCovering(3).log_covering(0.99 / 20)
 

@@ -30,6 +30,11 @@ def test_polynomial_laws_are_above_the_best_scaling(exponent):
     for log_n in (0.3, 2.0, 50.0, 1000.0, 5000.0):
         value = 6 * water_filling(spectrum, log_n)[0]
         assert np.exp(law.log_scale(log_n)) * 6 >= value
+    # The least of the printed bound over tau, on a fine grid.
+    for log_n in (5.0, 300.0):
+        tau = np.linspace(0.0, min(exponent, 2 * log_n), 100_001)[1:-1]
+        bound = np.sqrt(1 + 1 / (exponent - tau)) * (2 * log_n / tau) ** (-tau / 2)
+        assert np.exp(law.log_scale(log_n)) == pytest.approx(np.min(bound), rel=1e-6)
     # With 1/(alpha - tau) about ln(2 ln n) it falls like sqrt(ln(2 ln n)) (ln n)^(-alpha/2).
     far = np.array([1e8, 1e12])
     expected = 0.5 * np.log(np.log(2 * far)) - 0.5 * exponent * np.log(far)

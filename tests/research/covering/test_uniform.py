@@ -41,6 +41,17 @@ def test_one_mean():
     assert two.value == pytest.approx(2 * np.exp(-2), rel=1e-12)
 
 
+def test_squared_errors_as_printed():
+    """4 N(r / 16) exp(-r^2 m / 32), where half an interval takes 0.5 / (0.2 / 16) = 40 balls."""
+    rule, m = squared_errors(), 10_000
+    finite = rule.probability(FiniteClass(np.log(10)), m, 0.2)
+    assert finite.value == pytest.approx(40 * np.exp(-12.5), rel=1e-12)
+    line = rule.probability(Interval(0.5), m, 0.2)
+    assert line.value == pytest.approx(160 * np.exp(-12.5), rel=1e-12)
+    width = rule.width(FiniteClass(np.log(10)), m, 0.05)
+    assert width.value == pytest.approx(np.sqrt(32 / m * np.log(40 / 0.05)), rel=1e-9)
+
+
 def test_means_of_different_ranges():
     ranges = np.array([1.0, 2.0, 0.5, 0.0])
     bound = one_function(ranges).width(FiniteClass(0.0), 4, 0.1)

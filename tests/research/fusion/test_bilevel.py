@@ -32,6 +32,7 @@ def test_scalar_reference(seed, strategy):
     # SLSQP's precision of the objective, 1e-13, is its root in a variable.
     assert found.x[0] == pytest.approx(x, abs=1e-5)
     assert found.alpha[0] == pytest.approx(alpha, abs=1e-5 * (1 + Q @ Q))
+    assert scalar(Q, q, F, f).inner(found.theta)[0] == pytest.approx(x, abs=1e-5)
     if alpha > 1e-4:
         assert found.theta[0] == pytest.approx(x, abs=1e-5)
     else:

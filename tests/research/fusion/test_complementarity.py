@@ -70,6 +70,8 @@ def test_the_convex_penalty_is_exact_above_a_threshold():
     g, pairs = -np.array([40.0, 8.0, 10.0, 45.0]), [(0, 1), (2, 3)]
     largest = largest_convex_weight(H, pairs)
     assert largest > 30.0
+    assert is_convex_penalty(H, pairs, 0.999 * largest)
+    assert not is_convex_penalty(H, pairs, 1.001 * largest)
     N = np.zeros((4, 4))
     N[[0, 1, 2, 3], [1, 0, 3, 2]] = 1.0
     products = []

@@ -39,6 +39,7 @@ def test_twice_the_margin_is_the_distance_of_the_hulls(p):
         (proof,) = model.certificates_
         assert proof.lower <= proof.distance * (1 + 1e-12)
         assert proof.lower == pytest.approx(proof.distance, rel=1e-6)
+        assert proof.margin == pytest.approx(model.margins_[0], rel=1e-6)
         assert abs(model.solutions_[0].gap) < 1e-6 * model.solutions_[0].objective
 
 

@@ -51,6 +51,8 @@ def test_mistakes_keep_to_the_theorem(seed):
     radius = np.max(np.linalg.norm(X, axis=1))
     margin = plane.margins_[0]
     bound = mistake_bound(margin, plane.intercept_[0] * margin, radius)
+    # (1 + b^2) (R^2 + 1) / margin^2: the theorem without offset, in one dimension more.
+    assert mistake_bound(0.5, 2.0, 3.0) == pytest.approx((1 + 4) * (9 + 1) / 0.25)
     for order in range(3):
         for eta in (0.01, 1.0):
             model = KernelPerceptron(

@@ -6,7 +6,7 @@ from scipy.optimize import check_grad
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.research.linear import RBFNetwork
-from mercer.research.linear.rbf_network import _objective, _radial
+from mercer.research.linear.rbf_network import _objective
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (80, 2))
@@ -23,8 +23,10 @@ def test_gradient():
 
 def test_without_steps_it_is_ridge_on_functions_of_clusters():
     machine = RBFNetwork(8, alpha=1e-3, max_iter=0, validation=0.0).fit(X, Y)
-    H = _radial(X, machine.centres_, machine.widths_)
+    squares = np.sum((X[:, None] - machine.centres_) ** 2, axis=2)
+    H = np.exp(-squares / (2 * machine.widths_**2))
     r = Y - machine.predict(X)
+    np.testing.assert_allclose(H @ machine.coef_ + machine.intercept_, Y - r, atol=1e-10)
     # Stationary: H'r = n alpha w, and residuals without a mean.
     np.testing.assert_allclose(H.T @ r, 80 * 1e-3 * machine.coef_, atol=1e-8)
     assert np.sum(r) == pytest.approx(0.0, abs=1e-9)

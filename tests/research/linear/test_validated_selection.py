@@ -118,6 +118,10 @@ class TestOrthonormal:
         """Beyond a finite weight the penalized problem has the solution of the box."""
         X, y, X_val, y_val = self.data()
         w = ValidatedSelection(fit_intercept=False).fit(X, y, X_val, y_val).coef_
+        # Coefficients with the sign of their force cost nothing; of the other sign |w| (|c| + |w|).
+        assert selection_penalty(w, X, y) == pytest.approx(0.0, abs=1e-9)
+        wrong = np.sum(np.abs(w) * (np.abs(X.T @ y) + np.abs(w)))
+        assert selection_penalty(-w, X, y) == pytest.approx(wrong, rel=1e-9)
 
         def penalized(v, weight):
             return np.sum((y_val - X_val @ v) ** 2) + 2 * weight * selection_penalty(v, X, y)

@@ -52,7 +52,9 @@ def test_mean_clusters_and_lines_are_one_functional():
     assert_allclose(one.objective_, line.objective_)
     assert line.objective_ < point.objective_
     assert KPlanes(2, 1, random_state=0).fit(X).objective_ < line.objective_
-    for made in (point, line, one):
+    several = VectorQuantizer(3, random_state=0).fit(X)
+    for made in (point, several, line, one):
         assert_allclose(made.score(X), -np.mean(made.distortion(X)))
+        assert_allclose(made.objective_, np.mean(made.distortion(X)))
         R = X - made.reconstruct(X)
         assert_allclose(made.distortion(X), np.sum(R**2, axis=1), atol=1e-12)

@@ -58,7 +58,8 @@ def test_three_parts():
         SVC(kernel=Gaussian(1.0)), {"C": [0.1, 1.0, 10.0]}, X, y, test=0.25, random_state=1
     )
     assert np.isfinite(found.test_risk)
-    assert found.test_upper == pytest.approx(found.test_risk + hoeffding(30))
+    assert found.test_upper == pytest.approx(found.test_risk + np.sqrt(np.log(1 / 0.05) / (2 * 30)))
+    assert found.upper == pytest.approx(found.risk + np.sqrt(np.log(3 / 0.05) / (2 * 27)))
     # Fitted on training and validation sample: ninety in all.
     assert found.machine.shape_fit_ == (90, 2)
     validated = holdout(
@@ -158,5 +159,8 @@ def test_median_of_five():
     numbers = np.sin(X[:, 0])
     squares = median_of_five(SVR(), {"C": [1.0]}, X, numbers, splits, first=1, cv=3)
     assert squares.errors.shape == (7,)
+    machine = SVR(C=1.0).fit(X[train], numbers[train])
+    error = np.mean((machine.predict(X[test]) - numbers[test]) ** 2)
+    assert squares.errors[6] == pytest.approx(error)
     with pytest.raises(ValueError, match="first 9"):
         median_of_five(SVC(), {"C": [1.0]}, X, y, splits, first=9)
