@@ -244,10 +244,10 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, value_error, a, f, b, 
         delta = SUMMATION_ROUNDING * max(target, spread) + value_error * spread
         doubt = 0.0
         for s in range(ends[k], ends[k + one]):
-            row, value = terms[s], f[s]
-            here = loss_value(value, row[1], row[0], row[3], row[2], row[4], row[7])
-            above = loss_value(value + delta, row[1], row[0], row[3], row[2], row[4], row[7])
-            below = loss_value(value - delta, row[1], row[0], row[3], row[2], row[4], row[7])
+            part, value = terms[s], f[s]
+            here = loss_value(value, part[1], part[0], part[3], part[2], part[4], part[7])
+            above = loss_value(value + delta, part[1], part[0], part[3], part[2], part[4], part[7])
+            below = loss_value(value - delta, part[1], part[0], part[3], part[2], part[4], part[7])
             doubt += max(above, below) - here + abs(a[s]) * delta
         if doubt > GAP_ROUNDING * abs(primal):
             gap, dual = gap + 2.0 * doubt, dual - doubt
