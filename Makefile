@@ -22,7 +22,7 @@ export ORT_DISABLE_TELEMETRY := 1
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: test-versions test-sklearn structure test-all nightly test-night fuzz-short warm wheel-twice release-check workflows-check matrix sbom test-mlflow help install check test data rooms fuzz hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report mutants-capabilities audit-walk \
+.PHONY: test-versions test-sklearn structure test-all nightly test-night fuzz-short warm wheel-twice release-check workflows-check matrix sbom test-mlflow help install check test data rooms fuzz law hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report mutants-capabilities audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short bench-kernels bench-max-time bench-promptness \
@@ -98,6 +98,11 @@ FUZZ_CASES ?= 100000
 FUZZ_STREAM ?= all
 fuzz: $(READY)  ## hostile fits beyond those of the tests, counted by how they end; an hour and a half
 	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile.fuzz $(FUZZ_FIRST) $(FUZZ_CASES) $(FUZZ_STREAM)
+
+LAW_FIRST ?= 0
+LAW_FITS ?= 5000
+law: $(READY)  ## 5,000 fits whose predictions cost what their certificates allow, and what was drawn
+	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile.predictions $(LAW_FIRST) $(LAW_FITS)
 
 hostile-files: $(READY)  ## 300 model files and 200 data files made to do harm: how they end, memory, time
 	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile_files.sweep

@@ -32,7 +32,6 @@ from mercer import Nystrom, RandomFeatures
 from mercer.data import Arrays
 from mercer.kernels import (
     Gaussian,
-    InverseMultiquadric,
     Laplacian,
     Linear,
     Matern,
@@ -317,13 +316,15 @@ def gram(kernel: Any, X: Any) -> Any:
         return (L(kernel.gamma) * (X @ X.T) + L(kernel.coef0)) ** int(kernel.degree)
     if isinstance(kernel, Sigmoid):
         return np.tanh(L(kernel.gamma) * (X @ X.T) + L(kernel.coef0))
-    if not isinstance(kernel, Gaussian | Laplacian | Matern | Multiquadric | InverseMultiquadric):
+    if not isinstance(kernel, Gaussian | Laplacian | Matern | Multiquadric):
         return None
     Z = X / np.asarray(kernel.length_scale, dtype=L)
     difference = Z[:, None, :] - Z[None, :, :]
     if isinstance(kernel, Laplacian):
         return np.exp(-np.abs(difference).sum(axis=2))
     s = np.square(difference).sum(axis=2)
+    if isinstance(kernel, Multiquadric):
+        return -np.sqrt(1 + s) if kernel.exponent == 0.5 else None
     if isinstance(kernel, Gaussian):
         return np.exp(-s / 2)
     if isinstance(kernel, Matern):

@@ -110,7 +110,8 @@ def squared_distances(
             part = X.part(rows).double
             out[rows] = squared_distances(part, Z.double, exact_near=exact_near, finish=finish)
         return out
-    out = dot(X.matrix, Z.matrix)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = dot(X.matrix, Z.matrix)
     again = exact_near or (X.dtype == np.float64 and not error <= 1.0)
     of_x, of_z = (X.near(), Z.near()) if again else (xx, zz)
     # Where only absolute errors count, pairs of two points whose sum makes none are not near.

@@ -26,6 +26,9 @@ from mercer.losses.fenchel_young import young_gap
 
 __all__ = ["Certificate", "RegularizedRisk", "coefficient_size"]
 
+# Rows and columns of a matrix whose largest value stands for all.
+MAX_LOOKED_AT_ROWS, MAX_LOOKED_AT_COLUMNS = 64, 2048
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -216,7 +219,7 @@ class RegularizedRisk:
         most :math:`\sqrt{K_{ii} K_{jj}} |a_j|`, and their rounding errors, having no common sign,
         add up like the sides of a right angle.
         """
-        root = np.sqrt(np.maximum(self.K.diag(), 0.0))
+        root = self.roots
         parts = (
             float(np.max(np.abs(self.y), initial=0.0)),
             float(np.max(np.abs(f), initial=0.0)),
@@ -224,6 +227,23 @@ class RegularizedRisk:
             float(np.max(root, initial=0.0) * np.linalg.norm(root * a)),
         )
         return max(parts)
+
+    @cached_property
+    def roots(self) -> Array:
+        r"""Return :math:`\sqrt{K_{ii}}`, by which values are bounded: :math:`|K_{ij}|` by products.
+
+        Of kernels that are positive definite. The largest value in some rows stands for that of
+        others, whose diagonal is not positive.
+        """
+        diagonal = self.K.diag()
+        if np.all(diagonal > 0.0):
+            return np.sqrt(diagonal)
+        rows, columns = (
+            np.arange(0, self.n, -(-self.n // most))
+            for most in (MAX_LOOKED_AT_ROWS, MAX_LOOKED_AT_COLUMNS)
+        )
+        values = np.abs(self.K.block(rows, columns))
+        return np.full(self.n, np.sqrt(float(np.max(values, initial=0.0))))
 
     def take(self, index: NDArray[np.intp], K: Gram) -> RegularizedRisk:
         """Restrict the problem to the samples ``index``, whose Gram is ``K``."""

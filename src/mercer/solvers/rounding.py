@@ -31,9 +31,9 @@ KNOWN_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 SUMMATION_ROUNDING = 8.0 * RELATIVE_ROUNDING
 
-# An objective is rounding below this part of what KNOWN_ROUNDING makes: errors of four units in the
-# last place, and the sixteen of another order of sums that it may contain.
-MAX_ROUNDING_PART = 5.0 / 16.0
+# An objective, without the rounding that it contains, is rounding below this part of what
+# KNOWN_ROUNDING makes: errors of four units in the last place.
+MAX_ROUNDING_PART = 1.0 / 16.0
 
 # An objective below this part of the losses of a constant counts as that part, as long as the gap
 # proves that the function is within this part of the targets.
@@ -58,7 +58,7 @@ def decision_error(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float
 
     Another order of sums, and kernel values from products in one and from differences in the other.
     """
-    root = np.sqrt(np.maximum(risk.K.diag(), 0.0))
+    root = risk.roots
     values = risk.K.value_error() * float(np.max(root, initial=0.0) * np.linalg.norm(root * a))
     return SUMMATION_ROUNDING * risk.size(a, b, f) + values
 
@@ -136,7 +136,8 @@ def gap_resolution(risk: RegularizedRisk, a: Array, b: Array, f: Array, objectiv
         rounding += float(np.sum(KNOWN_ROUNDING * slopes * np.abs(risk.y)))
         losses = float(np.sum(np.abs(value(np.full(risk.n, np.mean(risk.y))))))
     # Targets of 1e13 with a spread of one have an objective that is more than a few roundings.
-    rounding = rounding if abs(objective) <= MAX_ROUNDING_PART * rounding else 0.0
+    own = rounding_effect(risk, a, f, decision_error(risk, a, b, f))
+    rounding = rounding if abs(objective) - own <= MAX_ROUNDING_PART * rounding else 0.0
     price = float(np.sum(np.abs(risk.d)))
     width = 0.5 * price**2 * float(np.max(risk.K.diag())) if price else 0.0
     none = rounding + MAX_RELATIVE_GAP * NEGLIGIBLE_LOSS_PART * (losses + width)
