@@ -71,7 +71,7 @@ test-all: $(READY)  ## all tests but those of the night, half an hour
 	$(PYTEST) -m "not nightly"
 
 # The newest Python has all of it; the others, and older releases of scikit-learn, have the quick tests.
-NIGHTLY ?= test-night reproduce-short fuzz-short hostile-files audit-walk wheel-twice \
+NIGHTLY ?= test-night reproduce-short fuzz-short law hostile-files audit-walk wheel-twice \
 	bench-certificate-short bench-compact-short bench-ls-short bench-local-short bench-tune-short bench-large-short \
 	bench-scale-short bench-manifold-short bench-linear-short bench-claims-short bench-hour-short bench-production-short
 nightly: test-all $(NIGHTLY) test-versions  ## all tests, fuzz, hostile files, clusters under faults, short benchmarks, old releases; hours
