@@ -171,7 +171,9 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
             whole, order = len(M), self._ordered(M, Y, weights)
             M, Y, weights = M[order], Y[order], weights[order]
             self._mean = np.average(Y, axis=0, weights=weights)
-            scale = np.sqrt(np.average((Y - self._mean) ** 2, axis=0, weights=weights))
+            with np.errstate(over="ignore"):
+                scale = np.sqrt(np.average((Y - self._mean) ** 2, axis=0, weights=weights))
+            _require_squares(Y, scale)
             self._scale = np.where(scale > 0, scale, 1.0)
             task = Squares((Y - self._mean) / self._scale, weights)
             plan: Plan = {name: (candidate, task) for name, candidate in BY_NAME.items()}
@@ -361,3 +363,14 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _require_squares(Y: Array, scale: Array) -> None:
+    """Raise ValueError if squares of targets overflow, or if all of them are rounded to zero."""
+    outside = ~np.isfinite(scale) | ((scale == 0.0) & (np.ptp(Y, axis=0) > 0.0))
+    if np.any(outside):
+        largest = np.max(np.abs(Y[:, outside]))
+        raise ValueError(
+            f"y has values of size {largest:.0e}, whose squares are beyond the range of floating "
+            "point: multiply y by a constant, so that its values are closer to one."
+        )
