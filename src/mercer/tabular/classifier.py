@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
 
@@ -180,7 +182,8 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
             M, labels, weights = M[order], labels[order], weights[order]
             self._outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
             shares = partial(_shares, labels, weights)
-            judged = self._fit_members(M, *self._plan(M, labels, weights), shares)
+            with _warned_once(len(self.classes_), len(labels)):
+                judged = self._fit_members(M, *self._plan(M, labels, weights), shares)
             self._weigh(judged, labels, weights)
             self._set_left_out(judged, labels, weights, order, whole)
         self.seconds_ = time.perf_counter() - began
@@ -314,6 +317,20 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         return self._explanation(
             self._portions, self._left_out_errors, self._left_out_error, "left-out log loss"
         )
+
+
+@contextmanager
+def _warned_once(n_classes: int, n: int) -> Iterator[None]:
+    """Ignore scikit-learn's warning of many classes, which each of 600 trees would repeat.
+
+    It is given once, before; folds have fewer rows, and would give it where the whole does not.
+    """
+    if 4 * n_classes <= n:
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The number of unique classes")
+        yield
 
 
 def _in_turn(kernels: Sequence[str], trees: Sequence[str]) -> list[str]:
