@@ -364,7 +364,7 @@ def test_features_of_other_scales_are_met_with_a_warning(estimator):
         (SVC(standardize=True), [1.0, 1.0, 3000.0, 500.0]),
         (SVC(kernel=Gaussian([1.0, 1.0, 3000.0, 500.0])), [1.0, 1.0, 3000.0, 500.0]),
         (SVC(gamma=0.1), [1.0, 1.0, 3000.0, 500.0]),
-        (SVC(), [1.0, 5.0, 30.0, 50.0]),
+        (SVC(), [1.0, 5.0, 12.0, 15.0]),
         (SVC(), [0.0, 1.0, 1.0, 1.0]),
     ],
 )
