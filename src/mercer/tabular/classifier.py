@@ -178,14 +178,14 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
                 raise ValueError(
                     "The number of classes has to be greater than one; got 1 class with weight."
                 )
-            whole, order = len(M), self._ordered(M, labels[:, None], weights)
-            M, labels, weights = M[order], labels[order], weights[order]
+            order, weights, place = self._ordered(M, labels[:, None], weights)
+            M, labels = M[order], labels[order]
             self._outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
             shares = partial(_shares, labels, weights)
             with _warned_once(len(self.classes_), len(labels)):
                 judged = self._fit_members(M, *self._plan(M, labels, weights), shares)
             self._weigh(judged, labels, weights)
-            self._set_left_out(judged, labels, weights, order, whole)
+            self._set_left_out(judged, labels, weights, order, place)
         self.seconds_ = time.perf_counter() - began
         return self
 
@@ -236,13 +236,14 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         labels: NDArray[np.intp],
         weights: Array,
         order: NDArray[np.intp],
-        whole: int,
+        place: NDArray[np.intp],
     ) -> None:
         """Put left-out probabilities in the order of the rows as they came."""
         y, weights = labels[judged.rows], weights[judged.rows]
         P = probabilities(log_odds(judged.values, self.weights_, self._constants))
-        out = np.full((whole, len(self.classes_)), np.nan)
+        out = np.full((len(place), len(self.classes_)), np.nan)
         out[order[judged.rows]] = P
+        out = out[place]
         self.left_out_probabilities_ = out
         self.left_out_score_ = float(np.mean(np.argmax(P, axis=1) == y))
         rows = np.arange(len(y))
