@@ -213,8 +213,42 @@ def test_missing_cells_of_pandas_are_missing_cells():
             SVR().fit(X, Y).predict(table.to_numpy())
     few = pd.array([None, *X[1:, 0]], dtype="Float64")
     mercer.MissingInputRegressor(C=100.0).fit(pd.DataFrame({"a": few, "b": X[:, 1]}), Y)
-    with pytest.raises(ValueError, match=r"y holds pd\.NA among objects"):
+    with pytest.raises(ValueError, match="Input y contains NaN in 20 of 40 rows"):
         SVR().fit(X, pd.Series([1.0, pd.NA] * 20, dtype=object))
+
+
+@pytest.mark.parametrize("lost", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("labels", ["words", "numbers", "nullable", "categories"])
+def test_missing_classes_are_named(lost, labels):
+    """Whatever their type is: not as labels of several kinds, to be turned into words."""
+    y = {"words": ["u", "v"] * 20, "numbers": [0.0, 1.0] * 20}.get(labels, [0, 1] * 20)
+    y = pd.Series(y, dtype=object)
+    y[[3, 8]] = lost
+    y = y.astype({"nullable": "Int64", "categories": "category"}.get(labels, object))
+    sentence = (
+        r"^Input y contains NaN in 2 of 40 rows, the first of which is row 3 \(counted from 0\)\. "
+        r"Leave out the rows without a target"
+    )
+    for machine in (SVC(), mercer.AutoClassifier()):
+        with pytest.raises(ValueError, match=sentence):
+            machine.fit(X, y)
+    if labels == "numbers" and lost is np.nan:
+        with pytest.raises(ValueError, match=sentence):
+            mercer.AutoRegressor().fit(X, y.astype(float))
+
+
+def test_many_classes_are_one_warning():
+    """Of scikit-learn, which gives it for every tree; floats and integers are the same classes."""
+    y = np.arange(40) % 27
+    fits = []
+    for labels in (y, y.astype(float)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fits.append(mercer.AutoClassifier(members=["forest"]).fit(X, labels))
+        said = [str(one.message) for one in caught]
+        assert sum("number of unique classes" in line for line in said) == 1
+        assert len(said) <= 2  # another one where nothing is better than frequencies
+    np.testing.assert_array_equal(fits[0].predict_proba(X), fits[1].predict_proba(X))
 
 
 def test_targets_of_the_wrong_kind_are_met_with_a_way():
@@ -330,7 +364,7 @@ def test_features_of_other_scales_are_met_with_a_warning(estimator):
         (SVC(standardize=True), [1.0, 1.0, 3000.0, 500.0]),
         (SVC(kernel=Gaussian([1.0, 1.0, 3000.0, 500.0])), [1.0, 1.0, 3000.0, 500.0]),
         (SVC(gamma=0.1), [1.0, 1.0, 3000.0, 500.0]),
-        (SVC(), [1.0, 5.0, 30.0, 50.0]),
+        (SVC(), [1.0, 5.0, 12.0, 15.0]),
         (SVC(), [0.0, 1.0, 1.0, 1.0]),
     ],
 )

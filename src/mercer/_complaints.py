@@ -11,6 +11,17 @@ from mercer._typing import PointsLike, TargetsLike
 
 __all__ = ["complaint"]
 
+# What errors of NumPy, pandas and scikit-learn have in common if a target is missing.
+OF_MISSING = (
+    "Input contains NaN",
+    "Input y contains NaN",
+    "NAType",
+    "NaTType",
+    "Unknown label type",
+    "not supported between instances of",
+    "value of NA is ambiguous",
+)
+
 
 def complaint(machine: object, X: PointsLike, y: TargetsLike, error: Exception) -> str | None:
     """Return the sentence that an error in a fit stands for; None if it is one already.
@@ -32,11 +43,16 @@ def complaint(machine: object, X: PointsLike, y: TargetsLike, error: Exception) 
     ValueError: y holds words such as 'u', and SVR predicts numbers; ...
     """
     text, name = str(error), type(machine).__name__
-    if "NAType" in text or "value of NA is ambiguous" in text:
-        what = "y" if _holds_na(y) else "X"
+    if any(part in text for part in OF_MISSING) and (lost := _missing(y)):
         return (
-            f"{what} holds pd.NA among objects; give numbers in which NaN is missing, as in "
-            f"{what}.astype('Float64'), or fill them in first."
+            f"Input y contains NaN in {len(lost)} of {np.shape(y)[0]} rows, the first of which is "
+            f"row {lost[0]} (counted from 0). Leave out the rows without a target: "
+            "known = pandas.notna(y); fit(X[known], y[known])."
+        )
+    if "NAType" in text or "value of NA is ambiguous" in text:
+        return (
+            "X holds pd.NA among objects; give numbers in which NaN is missing, as in "
+            "X.astype('Float64'), or fill them in first."
         )
     if "not supported between instances of" in text and len(kinds := _kinds(y)) > 1:
         return (
@@ -77,13 +93,17 @@ def _cells(y: TargetsLike) -> list[Any]:
         return []
 
 
-def _holds_na(y: TargetsLike) -> bool:
-    return any(type(cell).__name__ == "NAType" for cell in _cells(y))
+def _missing(y: TargetsLike) -> list[int]:
+    """Return the positions of targets that are None, NaN, NaT or NA."""
+    absent = ("NoneType", "NAType", "NaTType")
+    known = [type(cell).__name__ not in absent and cell == cell for cell in _cells(y)]
+    rows = np.asarray(known, dtype=bool).reshape(len(known) and np.shape(y)[0], -1).all(axis=1)
+    return np.flatnonzero(~rows).tolist()
 
 
 def _kinds(y: TargetsLike) -> set[str]:
     """Return which kinds of labels there are, in words."""
-    words = {str: "words", bool: "truth values", type(None): "missing labels"}
+    words = {str: "words", bool: "truth values"}
     return {
         next((word for kind, word in words.items() if isinstance(cell, kind)), "numbers")
         for cell in _cells(y)

@@ -153,7 +153,12 @@ def test_the_problem_says_which_machine_it_is(machine, squares, follows):
 
 def test_constraints_are_kept_while_tuning():
     machine, trials = ShapeConstrainedRegressor(constraints={0: 1}, grid=10), []
-    found = tune(machine, X, -X[:, 0], callback=lambda one: trials.append(one) or len(trials) > 4)
+
+    def enough(trial):
+        trials.append(trial)
+        return sum(one.stage == "refits" for one in trials) > 1
+
+    found = tune(machine, X, -X[:, 0], callback=enough)
     line = np.column_stack([np.linspace(-2, 2, 20), np.zeros(20)])
     assert np.all(np.diff(found.best_estimator_.predict(line)) >= -1e-3)
     assert found.criterion == "held-out loss"
@@ -265,3 +270,27 @@ def test_folds_are_the_same_for_every_candidate():
     theta = search.space.start(1.0)
     assert search.score(search.statement, theta, "") == search.score(search.statement, theta, "")
     assert [len(out) for _, out in search.folds[30]] == [6] * 5
+
+
+def test_a_machine_with_constraints_starts_from_the_scales_of_least_squares(monkeypatch):
+    """Eleven evaluations of five fits are near them; narrow kernels take much longer."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(60, 3))
+    y = 2.0 * X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=60)
+    fits, fit = [], ShapeConstrainedRegressor.fit
+
+    def counted(machine, *args, **kwargs):
+        fits.append(machine.kernel.length_scale)
+        return fit(machine, *args, **kwargs)
+
+    monkeypatch.setattr(ShapeConstrainedRegressor, "fit", counted)
+    found = tune(ShapeConstrainedRegressor({0: 1, 1: 1}, grid=5, lines=8), X, y)
+    squares = tune(LSSVR(), X, y, refit=False)
+    width, C = squares.best_params_["kernel"].length_scale, squares.best_params_["C"]
+    assert len(fits) <= 5 * (3 + 8) + 1
+    assert max(np.abs(np.log(np.array(fits) / width))) <= np.log(30.0)
+    assert found.best_params_["C"] < 1e3 * C
+    assert found.criterion == "held-out loss"
+    refits = [trial.value for trial in found.trials_ if trial.stage == "refits"]
+    assert found.best_value_ == min(refits) <= refits[0]
+    assert len(found.trials_) > len(refits)  # those of least squares are heard from the start

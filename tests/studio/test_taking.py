@@ -103,6 +103,61 @@ def test_names_of_columns_cannot_write_code(session, folder):
     compile(text, "script.py", "exec")
 
 
+NAMES = [
+    "a \"b\" 'c'",
+    "two\nlines\r\n",
+    "back\\nslash\\",
+    "smile \U0001f600",
+    "\u202eright to left \u05e9\u05dc\u05d5\u05dd",
+    "nu\x00ll",
+    "line \u2028 \u0085",
+    "{braces} %s",
+    "gr\u00f6\u00dfe",
+    "gro\u0308sse",
+    "\ufeffmark",
+]
+
+
+@pytest.mark.parametrize("target", NAMES, ids=ascii)
+def test_scripts_have_every_name_of_a_column(session, target):
+    """As feature, category, missing number and target; the file of the script is UTF-8."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.uniform(1.0, 9.0, 24) for name in NAMES})
+    features = [name for name in NAMES if name != target]
+    first, second = features[:2]
+    frame[first] = np.where(np.arange(24) % 3 > 0, "v", "w")
+    frame.loc[5, second] = 0.0
+    session.load(frame).prepare(
+        target=target, task=None, event=None, drop=(), categorical=(), gaps={second: 0.0}
+    )
+    session.choose(machine="LSSVR", settings={}, monotone={}, coverage=None).tune(None)
+    fitted = session.bring("fit")
+    written = taking.model_script(session.value("preparation"), fitted, "a.csv").encode()
+    reads, rest = 'table = read_table("a.csv")\n', written.decode()
+    assert reads in rest
+    found = {"table": frame.copy()}
+    exec(compile(rest.replace(reads, ""), "script.py", "exec"), found)
+    assert sorted(found["X"].columns) == sorted(features)
+    np.testing.assert_array_equal(found["y"], frame[target])
+    np.testing.assert_array_equal(found["predictions"], fitted.predictions)
+    assert session.bring("script").encode()
+
+
+@pytest.mark.parametrize("path", [*NAMES, "lone \ud800.csv", "bytes \udc80\udcff.csv"], ids=ascii)
+def test_scripts_have_every_name_of_a_file(session, folder, path):
+    """Bytes of a path that are no UTF-8 are lone surrogates, which no column of pandas can have."""
+    session.load(folder / "commas.csv").prepare(
+        target="y", task=None, event=None, drop=(), categorical=(), gaps={}
+    )
+    session.choose(machine="LSSVR", settings={}, monotone={}, coverage=None).tune(None)
+    written = taking.model_script(session.value("preparation"), session.bring("fit"), path)
+    (call,) = (line for line in written.encode().decode().splitlines() if "read_table(" in line)
+    found = {"read_table": lambda name: name}
+    exec(call, found)
+    assert found["table"] == path
+    assert taking._plain(path).isprintable()
+
+
 @pytest.mark.parametrize("case", ["times", "map", "classes"])
 def test_a_report_is_one_page_that_asks_nobody(session, folder, case):
     name, question, machine = CASES[case]

@@ -37,7 +37,7 @@ def test_a_row_is_judged_by_the_trees_that_do_not_know_it():
     machine = AutoClassifier(members=["forest"]).fit(X, y > 0)
     (member,) = machine.members_
     # The same forest by hand: rows of the sample of each tree are drawn by its random state.
-    order = machine._ordered(X, (y > 0)[:, None].astype(int), np.ones(len(X)))
+    order, _, _ = machine._ordered(X, (y > 0)[:, None].astype(int), np.ones(len(X)))
     Z, labels = member.points(X[order]), (y > 0)[order].astype(int)
     forest = RandomForestClassifier(300, bootstrap=True, random_state=0)
     forest.fit(Z, labels, sample_weight=np.ones(len(Z)))
@@ -173,7 +173,7 @@ def test_models_with_forests_of_scikit_learn_predict_as_before():
     X, y = steps(150)
     machine = AutoClassifier(members=["forest"]).fit(X, y > 0)
     (member,) = machine.members_
-    order = machine._ordered(X, (y > 0)[:, None].astype(int), np.ones(len(X)))
+    order, _, _ = machine._ordered(X, (y > 0)[:, None].astype(int), np.ones(len(X)))
     Z = member.points(X[order]).astype(np.float32)
     labels = (y > 0)[order].astype(int)
     older = clone(member.template).fit(Z, labels, sample_weight=np.ones(len(Z)))

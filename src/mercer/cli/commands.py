@@ -14,6 +14,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from mercer import datasets, io
 from mercer._optional import plugin
+from mercer._sklearn import safe_indexing
 from mercer._typing import PointsLike, TargetsLike
 from mercer._words import plural
 from mercer.cli.memory import Memory
@@ -49,6 +50,9 @@ SHIPPED = {
     "votes": datasets.load_house_votes,
 }
 """Sets of the demonstration, by the word that asks for them."""
+
+# Rows of a new model whose predictions must be finite before it is saved.
+CHECKED_ROWS = 1000
 
 
 def fit(
@@ -99,6 +103,8 @@ def fit(
     with teller.working("fitting") as shown:
         machine = Model.tuned(question, wishes, memory, shown)
         model, picked = Model.fit(question, wishes, memory, machine)
+        X = model.ready(question.X)
+        model.predictions(safe_indexing(X, np.arange(min(question.X.shape[0], CHECKED_ROWS))))
     name = type(model.machine).__name__
     teller.say(f"machine: {name}, because {picked.why}")
     judged = _left_out(model)
@@ -109,8 +115,6 @@ def fit(
     for note in getattr(model.machine, "notes_", []):
         teller.note(note)
     model.card.update(judged=judged, data=Path(data).name)
-    with teller.working("saving"):
-        X = model.ready(question.X)
     io.save(model.pipeline, path, data=(X, question.y))
     teller.say(f"saved: {path}, {path.stat().st_size / 1e3:.0f} kB")
     if page is not None:
@@ -274,7 +278,7 @@ def evaluate(
 def _scored(
     model: Model, X: PointsLike, y: TargetsLike, coverage: float | None
 ) -> dict[str, float]:
-    f = np.asarray(model.pipeline.predict(X))
+    f = model.predictions(X)
     if model.classifies:
         if coverage is not None:
             raise Refusal("intervals are for numbers; the model predicts classes.")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from mercer._typing import AnyArray, Estimator, PointsLike
+from mercer._typing import AnyArray, Array, Estimator, PointsLike
 from mercer._words import plural
 from mercer.cli.memory import Memory
 from mercer.cli.picking import Picked, answers, pick, task_of
@@ -377,6 +377,41 @@ class Model:
             return labels(column)
         return np.asarray(numbers(column, table.path))
 
+    def predictions(self, X: PointsLike) -> AnyArray:
+        """Return predictions, or the coordinates of a map; a Refusal unless numbers are finite.
+
+        Parameters
+        ----------
+        X : DataFrame or csr_matrix
+            Features.
+        """
+        maps = self.card.get("task") == "structure"
+        found = np.asarray((self.pipeline.transform if maps else self.pipeline.predict)(X))
+        return self._defined(found, np.isfinite)
+
+    def probabilities(self, X: PointsLike) -> Array:
+        """Return the probability of every class, (n, k); a Refusal unless they are finite.
+
+        Parameters
+        ----------
+        X : DataFrame or csr_matrix
+            Features.
+        """
+        return self._defined(np.asarray(self.pipeline.predict_proba(X)), np.isfinite)
+
+    def _defined(self, found: AnyArray, defined: Any) -> AnyArray:
+        """Return numbers, a row for each row of a table, if all of them are defined."""
+        if found.dtype.kind != "f":
+            return found
+        undefined = int(np.sum(~defined(found).reshape(len(found), -1).all(axis=1)))
+        if undefined:
+            raise Refusal(
+                f"{type(self.machine).__name__} predicts no finite number for "
+                f"{plural(undefined, 'row')}: features or targets are beyond the range of floating "
+                "point; change their units, and fit again."
+            )
+        return found
+
     @property
     def classifies(self) -> bool:
         """Whether the model predicts classes."""
@@ -399,7 +434,9 @@ class Model:
             )
         steps = getattr(self.pipeline, "steps", ())
         Z = self.pipeline[:-1].transform(X) if len(steps) > 1 else X
-        return np.asarray(self.machine.predict_interval(Z, coverage))
+        # Few rows give infinite ends, which are right; NaN is not.
+        ends = np.asarray(self.machine.predict_interval(Z, coverage))
+        return self._defined(ends, lambda numbers: ~np.isnan(numbers))
 
     # Fitting --------------------------------------------------------------------------------------
 

@@ -109,13 +109,12 @@ def _answers(model: Model, table: Read, coverage: float | None, probabilities: b
     """Return what a model says of some rows, by the names of the columns that are written."""
     X = model.features(table)
     if model.card.get("task") == "structure":
-        Z = np.asarray(model.pipeline.transform(X))
-        return {f"coordinate_{j + 1}": column for j, column in enumerate(Z.T)}
-    found = {"prediction": np.asarray(model.pipeline.predict(X))}
+        return {f"coordinate_{j + 1}": one for j, one in enumerate(model.predictions(X).T)}
+    found = {"prediction": model.predictions(X)}
     if coverage is not None:
         found["low"], found["high"] = model.intervals(X, coverage).T
     if probabilities:
-        P = model.pipeline.predict_proba(X)
+        P = model.probabilities(X)
         found |= {f"p_{c}": P[:, k] for k, c in enumerate(model.pipeline.classes_)}
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+    validate_data,
+)
 
 from mercer._fitting import AllOrNothing, ending, say
 from mercer._params import check_sample_weight
@@ -45,7 +50,7 @@ from mercer.estimators.conformal import (
 )
 from mercer.estimators.ls_svm import LSSVR
 from mercer.estimators.tube import SupportVectorTube
-from mercer.machines.folds import as_splitter
+from mercer.machines.folds import as_splitter, copies_of, same_observations
 from mercer.machines.framing import framed, set_output
 from mercer.smoothing.coverage import CoverageReport, coverage_of
 
@@ -136,6 +141,10 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         Scores of samples by machines that did not see them.
     n_calibration_ : int
         How many there are.
+    n_copies_ : int
+        Number of samples that repeat the features of another one. Samples with the same features
+        are left out together; those with the same target, too, are one sample of a larger weight
+        if the machine takes weights.
 
     References
     ----------
@@ -233,6 +242,19 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         if sample_weight is not None:
             weight = check_sample_weight(sample_weight, X.shape[0])
         live = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
+        copies = copies_of(safe_indexing(X, live))
+        self.n_copies_ = 0 if copies is None else len(live) - len(np.unique(copies))
+        if copies is not None and (
+            self.estimator is None or has_fit_parameter(self.estimator, "sample_weight")
+        ):
+            first, observation = same_observations(copies, y[live])
+            total = np.bincount(observation, None if weight is None else weight[live])
+            weight = None if np.all(total == total[0]) else total.astype(np.float64)
+            X, y, copies = safe_indexing(X, live[first]), y[live[first]], copies[first]
+            n, live = len(y), np.arange(len(y))
+        self._copies = np.arange(n)
+        if copies is not None:
+            self._copies[live] = n + copies
         if len(live) < 2:
             raise ValueError(f"intervals need samples to leave out, got n_samples={len(live)}.")
         self._names = hasattr(given, "iloc")
@@ -296,7 +318,13 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
     ) -> Aside:
         """Fit to the first of some samples and set the others aside."""
         m = min(max(1, round(self.calibration * len(rows))), MAX_ASIDE_ROWS, len(rows) - 1)
-        self._fit_rows, aside = np.sort(rows[:-m]), rows[-m:]
+        # Whole groups of copies, the last ones first, until there are enough rows.
+        group = self._copies[rows]
+        names, last, size = np.unique(group[::-1], return_index=True, return_counts=True)
+        order = np.argsort(last)
+        most = int(np.searchsorted(np.cumsum(size[order]), m)) + 1
+        chosen = np.isin(group, names[order[: min(most, len(names) - 1)]])
+        self._fit_rows, aside = np.sort(rows[~chosen]), rows[chosen]
         self.estimator_ = self._fitted(machine, X, y, weight, self._fit_rows)
         ends = bases(self.estimator_, safe_indexing(X, aside), self._band)
         return Aside(self.estimator_, self._band, aside, *ends)
@@ -314,17 +342,40 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         self._fit_rows = np.arange(n)
         self.estimator_ = self._fitted(machine, X, y, weight, self._fit_rows)
         if self.method_ == "cv+":
-            splitter = as_splitter(self.cv, y[live], self.random_state, shuffle=self.shuffle)
-            splits = splitter.split(safe_indexing(X, live), y[live])
-            folds = [(live[fit], live[left]) for fit, left in splits]
+            folds = self._folds(self.cv, X, y, live, self.random_state, self.shuffle)
         else:
-            folds = [(np.delete(live, i), live[i : i + 1]) for i in range(len(live))]
+            group = self._copies[live]
+            at = np.unique(group, return_index=True)[1]
+            folds = [(live[group != group[i]], live[group == group[i]]) for i in np.sort(at)]
         if has_left_out(self.estimator_):
             group = np.zeros(n, dtype=np.intp)
             for k, (_, left) in enumerate(folds):
                 group[left] = k
             return LeaveFoldOut.of(self.estimator_, group)
         return refit(self.estimator_, X, y, folds, weight, self._band, self._report)
+
+    def _folds(
+        self,
+        cv: SplitterLike,
+        X: PointsLike,
+        y: Array,
+        rows: NDArray[np.intp],
+        seed: Seed = 0,
+        shuffle: bool = True,
+    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Return rows to fit to and rows left out, with all copies of a row in one fold.
+
+        Splits that were given are used without a change.
+        """
+        drawn = cv is None or isinstance(cv, Integral)
+        if not drawn or not self.n_copies_:
+            splitter = as_splitter(cv, y[rows], seed, shuffle=shuffle)
+            splits = splitter.split(safe_indexing(X, rows), y[rows])
+            return [(rows[fit], rows[left]) for fit, left in splits]
+        group = np.unique(self._copies[rows], return_inverse=True)[1]
+        different = np.arange(group.max() + 1)
+        splits = as_splitter(cv, different, seed, shuffle=shuffle).split(different)
+        return [(rows[np.isin(group, fit)], rows[np.isin(group, left)]) for fit, left in splits]
 
     def _report(self, k: int, n: int, machine: object) -> None:
         """Say how the machine of a fold ended, of at most a hundred folds."""
@@ -333,7 +384,8 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
 
     def _ending(self) -> str:
         return (
-            f"{self.method_}, {self.n_calibration_} scores in units of a {self.scale_} spread; "
+            f"{self.method_}, {self.n_calibration_} scores in units of a {self.scale_} spread"
+            f"{f', {self.n_copies_} copies of other rows' if self.n_copies_ else ''}; "
             f"{type(self.estimator_).__name__}, {ending(self.estimator_)}"
         )
 
@@ -382,7 +434,9 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         # In folds that choose width and weight as well: a spread that leaves one sample out with
         # parameters chosen on all of them knows too much, and intervals come out too narrow.
         left_out = np.empty(n)
-        for fit, left in as_splitter(SPREAD_FOLDS, z).split(z):
+        place = {int(i): j for j, i in enumerate(index)}
+        for rows, others in self._folds(SPREAD_FOLDS, X, y, index):
+            fit, left = ([place[int(i)] for i in part] for part in (rows, others))
             left_out[left] = clone(spread).fit(points[fit], z[fit]).predict(points[left])
         spread.fit(points, z)
         mean = (np.sum(z) - z) / (n - 1)
@@ -398,7 +452,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
             return held.index, self._y - held.low
         rows = self._fit_rows
         machine = self.estimator_
-        if has_left_out(machine):
+        if has_left_out(machine) and not self.n_copies_:
             return rows, np.asarray(machine.loo_residuals_, dtype=np.float64)
         some = rows
         if len(rows) > 2 * MAX_SPREAD_ROWS:
@@ -406,7 +460,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, AllOrNothing, BaseE
         if getattr(machine, "approximation", None) is not None:
             # Few functions and many samples: what was fitted is nearly what was not.
             return some, y[some] - machine.predict(safe_indexing(X, some))
-        folds = [(some[a], some[b]) for a, b in as_splitter(SPREAD_FOLDS, some).split(some)]
+        folds = self._folds(SPREAD_FOLDS, X, y, some)
         out = refit(machine, X, y, folds, None, False, self._report)
         return out.index, y[out.index] - out.low
 

@@ -1,16 +1,28 @@
-"""The one rule for ``cv``: which rows an integer, a share or a splitter leaves out."""
+"""The one rule for ``cv``: which rows an integer, a share or a splitter leaves out.
+
+Rows whose features occur more than once stay together: a machine that was fitted to a copy of a row
+has seen it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 
 from mercer._sklearn import num_samples
-from mercer._typing import Seed, SplitterLike, TargetsLike
+from mercer._typing import AnyArray, PointsLike, Seed, SplitterLike, TargetsLike
 
-__all__ = ["as_splitter"]
+__all__ = ["as_splitter", "copies_of", "same_observations", "with_copies"]
+
+# Different rows from which on leaving all copies of one of them out tells something, and the share
+# of them that a column of numbers must tell apart. Where columns have few values rows coincide, and
+# new rows coincide with them as well.
+MIN_DIFFERENT_ROWS, TOLD_APART = 20, 0.5
 
 
 def as_splitter(
@@ -70,3 +82,109 @@ def as_splitter(
         splitter.shuffle = shuffle
         splitter.random_state = random_state if shuffle else None
     return splitter
+
+
+def copies_of(
+    X: PointsLike, numbers: Sequence[int] | NDArray[np.intp] | None = None
+) -> NDArray[np.intp] | None:
+    """Return for each row the number of its group of rows with the same features.
+
+    Rows are compared if a column of numbers has at least half as many values as there are different
+    rows: where columns have few values, rows coincide without being copies.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n, p)
+        Features; missing values equal each other.
+    numbers : sequence of int, optional
+        Positions of the columns of numbers; found by their types by default.
+
+    Returns
+    -------
+    (n,) array of int or None
+        None if no row occurs more than once, or rows are not compared.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> copies_of(X) is None
+    True
+    >>> copies_of(np.vstack([X, X[:2]]))[[0, 30, 1, 31]]
+    array([0, 0, 1, 1])
+    """
+    n = num_samples(X)
+    frame = hasattr(X, "iloc")
+    group, most = np.zeros(n, dtype=np.intp), 0
+    for j in range(X.shape[1] if len(np.shape(X)) == 2 else 0):
+        column = X.iloc[:, j] if frame else X[:, j]
+        code, values = _coded(np.asarray(column))
+        number = column.dtype.kind in "iuf" if numbers is None else j in numbers
+        if number:
+            most = max(most, values)
+        # Groups of the columns so far and values of this one fit in 64 bits up to 3e9 rows.
+        group = np.unique(group * values + code, return_inverse=True)[1]
+        if len(group) and int(group.max()) + 1 == n:
+            return None
+    different = int(group.max()) + 1 if n else 0
+    if different == n or different < MIN_DIFFERENT_ROWS or most < TOLD_APART * different:
+        return None
+    first = np.unique(group, return_index=True)[1]
+    return np.argsort(np.argsort(first))[group]
+
+
+def same_observations(
+    copies: NDArray[np.intp], y: AnyArray
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first row of every observation, and the number of the observation of each row.
+
+    Rows with the same features and targets are one observation, whose weight is the sum of theirs:
+    as several it would have no noise.
+
+    Parameters
+    ----------
+    copies : (n,) array of int
+        Groups of rows with the same features.
+    y : (n,) or (n, d) array
+        Targets.
+
+    Examples
+    --------
+    >>> same_observations(np.array([0, 1, 0, 1]), np.array([2.0, 3.0, 2.0, 4.0]))
+    (array([0, 1, 3]), array([0, 1, 0, 2]))
+    """
+    group = copies
+    for column in np.reshape(y, (len(y), -1)).T:
+        code, values = _coded(column)
+        group = np.unique(group * values + code, return_inverse=True)[1]
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    return np.sort(first), np.argsort(np.argsort(first))[group]
+
+
+def _coded(column: AnyArray) -> tuple[NDArray[np.intp], int]:
+    """Return the number of the value of every cell, and how many values there are."""
+    if column.dtype.kind in "biufM":
+        values, code = np.unique(column, return_inverse=True)
+        return code, len(values)
+    known: dict[Any, int] = {}
+    cells = (None if cell is None or cell != cell else cell for cell in column.tolist())
+    code = np.array([known.setdefault(cell, len(known)) for cell in cells], dtype=np.intp)
+    return code, len(known)
+
+
+def with_copies(fold: NDArray[np.intp], copies: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return folds in which every row is where the first row of its group is.
+
+    Parameters
+    ----------
+    fold : (n,) array of int
+        Folds of rows.
+    copies : (n,) array of int
+        Groups, as of :func:`copies_of`, or of some of its rows.
+
+    Examples
+    --------
+    >>> with_copies(np.array([2, 0, 1, 1]), np.array([5, 7, 5, 8]))
+    array([2, 0, 2, 1])
+    """
+    _, first, group = np.unique(copies, return_index=True, return_inverse=True)
+    return fold[first[group]]

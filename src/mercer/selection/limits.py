@@ -15,7 +15,7 @@ from mercer.kernels.stationary import Stationary
 from mercer.selection._statement import Statement
 from mercer.selection.space import Space, features_of
 
-__all__ = ["ActiveBound", "Limits"]
+__all__ = ["WIDE", "ActiveBound", "Limits"]
 
 
 # Logarithms beyond which a parameter that is no length scale, relative to its start, says nothing

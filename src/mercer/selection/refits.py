@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 from sklearn.base import clone
 
 from mercer._sklearn import safe_indexing
@@ -23,7 +23,9 @@ from mercer.kernels.base import Kernel
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import Statement
 from mercer.selection.held_out_losses import held_out_loss, splitter
+from mercer.selection.limits import WIDE, Limits
 from mercer.selection.objective import Descent, Search
+from mercer.selection.pace import Stop
 
 __all__ = ["Refits"]
 
@@ -37,6 +39,12 @@ SHARES = np.array([0.1, 0.2, 0.3, 0.45, 0.6, 0.8])
 PATIENCE, WORSE = 2, 1.02
 # First steps of the simplex, in logarithms: a width and a weight.
 WIDER, HEAVIER = np.log(1.7), np.log(3.0)
+# Near the kernel of least squares: weights that are tried in units of its own, logarithms that a
+# length scale moves at most, and evaluations.
+SMALLER, FURTHEST, FEW = (1e-4, 1e-2, 1.0), np.log(30.0), 8
+# Length scales in ranges of their features beyond which the kernel is practically a line, and
+# constrained fits suffer from rounding.
+WIDEST = 30.0
 # It ends when its corners are so near to each other, in logarithms and in the loss.
 NEAR, ALIKE = 0.1, 1e-3
 
@@ -63,6 +71,9 @@ class Refits(Search):
     weights: Any
     few = 200
     fixed: Sequence[str] = ()
+    lower: Any = -np.inf
+    upper: Any = np.inf
+    """Bounds of a vector."""
     folds: dict[int, list[tuple[NDArray[np.intp], NDArray[np.intp]]]] = field(default_factory=dict)
 
     @property
@@ -109,6 +120,38 @@ class Refits(Search):
             size += float(weights[outside].sum())
         return total / size
 
+    def near(self, C: float, budget: int) -> str:
+        """Minimize the loss near the kernel of the space, and return why it ended.
+
+        Parameters
+        ----------
+        C : float
+            Weight of the loss without constraints. What constraints take from the function is
+            noise, so that smaller weights are tried first.
+        budget : int
+            Largest number of evaluations.
+        """
+        limits = Limits.of(self.space, self.statement)
+        widest = limits.upper[:-1] - np.log(WIDE / WIDEST)
+        begin = self.space.start(C)
+        # A line that a narrower kernel draws takes a smaller weight, as its slope costs less.
+        begin[-1] -= 2.0 * np.max(-widest, initial=0.0)
+        begin[:-1] = np.minimum(begin[:-1], widest)
+        try:
+            best = (np.inf, begin)
+            for factor in SMALLER:
+                theta = begin + np.append(np.zeros(len(widest)), np.log(factor))
+                score = self.score(self.statement, theta, "refits")
+                if score > best[0] - ALIKE:
+                    break  # before larger weights, with which fits take longer
+                best = score, theta
+            theta = best[1]
+            self.lower = np.append(np.maximum(theta - FURTHEST, limits.lower)[:-1], -np.inf)
+            self.upper = np.append(np.minimum(theta[:-1] + FURTHEST, widest), np.inf)
+            return self.descend(self.statement, theta, min(budget, FEW), "refits").status
+        except Stop:
+            return "stopped"
+
     def starts(self, few: Statement, thetas: Sequence[Array]) -> list[tuple[float, Array]]:
         found = []
         for theta in thetas:
@@ -144,6 +187,8 @@ class Refits(Search):
         steps = np.full(len(free), WIDER)
         if self.name is not None:
             steps[-1] = HEAVIER if self.name == "C" else -WIDER  # a larger nu may be infeasible
+        lower, upper = (np.broadcast_to(one, theta.shape)[free] for one in (self.lower, self.upper))
+        steps = np.where(theta[free] + steps > upper, -steps, steps)
         simplex = np.vstack([theta[free], theta[free] + np.diag(steps)])
         options: Any = {
             "initial_simplex": simplex,
@@ -152,6 +197,7 @@ class Refits(Search):
             "fatol": ALIKE,
         }
         start: Any = theta[free]
-        answer = minimize(score, start, method="Nelder-Mead", options=options)
+        bounds = Bounds(lower, upper)
+        answer = minimize(score, start, method="Nelder-Mead", options=options, bounds=bounds)
         ended = "converged" if answer.nfev < budget else f"budget of {budget} evaluations spent"
         return Descent(at(answer.x), float(answer.fun), ended)

@@ -19,7 +19,13 @@ from mercer.problems.reductions import linear_system
 from mercer.problems.risk import RegularizedRisk
 from mercer.selection._statement import Statement
 
-__all__ = ["check_tunable", "follows_least_squares", "is_least_squares", "prepare_statement"]
+__all__ = [
+    "check_tunable",
+    "follows_least_squares",
+    "is_constrained",
+    "is_least_squares",
+    "prepare_statement",
+]
 
 AUTOMATIC = ("C", "epsilon", "nu")
 """Parameters that a machine may read off the least-squares machine of its targets."""
@@ -149,6 +155,16 @@ def follows_least_squares(prepared: Prepared[KernelMachine]) -> bool:
         type(risk.loss) is type(calibrated) and _as_weighted(risk.c, prepared.sample.weights)
         for risk in risks
     )
+
+
+def is_constrained(prepared: Prepared[KernelMachine]) -> bool:
+    """Return whether something is known of the function, such as a shape.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    """
+    return any(isinstance(risk, Known) and bool(risk.known) for risk in prepared.risks)
 
 
 def _accepts_auto(constraints: Any) -> bool:

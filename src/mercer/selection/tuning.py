@@ -28,6 +28,7 @@ from mercer.selection.tunable import (
     AUTOMATIC,
     check_tunable,
     follows_least_squares,
+    is_constrained,
     is_least_squares,
     is_logistic,
     prepare_statement,
@@ -150,7 +151,8 @@ def tune(
     squared errors do not speak for. Kernel and C, or nu of a machine without C, minimize its own
     loss on five folds: absolute errors for :class:`RobustLSSVR`, mistakes for a classifier. Other
     parameters stay as they are. The problem that a machine poses on the sample tells which of the
-    three it is.
+    three it is. A machine with constraints starts from the kernel and C of the least-squares
+    machine, and changes C and a factor of all length scales.
 
     Parameters
     ----------
@@ -342,18 +344,29 @@ def _tune(
         criterion = "loo" if some.classification and not logistic else "evidence"
     chosen = criterion_of(criterion)
 
+    def refits(space: Space) -> Refits:
+        machine = _unscaled(clone(estimator))
+        sample = {"X": points, "y": targets, "weights": sample_weight}
+        return Refits(some, space, machine=machine, fixed=fixed, **sample, **limits)
+
     def search(each: Any) -> Search:
         space = Space.of(whole.kernel, p, parameters, each)
-        if itself:
-            machine = _unscaled(clone(estimator))
-            sample = {"X": points, "y": targets, "weights": sample_weight}
-            return Refits(some, space, machine=machine, fixed=fixed, **sample, **limits)
+        if itself and not constrained:
+            return refits(space)
         kind = LogisticObjective if logistic else Objective
         return kind(some, space, criterion=chosen, **limits)
 
+    constrained = itself and is_constrained(prepared)
     single = (lambda: search(ard)) if groups_of(ard, p) is not None else None
+    begun = starts if constrained or not itself else 1
     with small_algebra(some.n):
-        stages, status = optimum(search(False), single, budget, 1 if itself else starts, rng)
+        stages, status = optimum(search(False), single, budget, begun, rng)
+        if constrained and status != "stopped":
+            # Scales of features are about the same without constraints, which take part in every
+            # fit: far from these scales a fit costs a hundred times as much.
+            guide = stages[-1].best()
+            itself_there = refits(Space.of(guide.kernel, p, parameters))
+            stages, status = [*stages, itself_there], itself_there.near(guide.C, budget)
     best = stages[-1].best()
     value, params = best.value, best.params
     if getattr(estimator, "standardize", False):

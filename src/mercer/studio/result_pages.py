@@ -340,10 +340,10 @@ class Take(Step):
         return io.BytesIO(self.session.stages.value("model file"))
 
     def _report(self) -> Any:
-        return io.BytesIO(self.session.stages.value("report").encode())
+        return io.BytesIO(self.session.stages.value("report").encode(errors="replace"))
 
     def _predictions(self) -> Any:
-        return io.BytesIO(self.session.predictions().to_csv(index=False).encode())
+        return io.BytesIO(self.session.predictions().to_csv(index=False).encode(errors="replace"))
 
     def wants(self) -> list[str]:
         """Return the stages that are computed while the step is shown."""

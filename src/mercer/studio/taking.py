@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -135,13 +134,17 @@ def _said(prepared: Preparation, fitted: FitResult) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return text without anything that could end a comment."""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", text)
+    """Return text without characters that could end a comment, reorder it or not be encoded."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _text(name: str) -> str:
-    """Return a name as a string of Python, whatever signs it has."""
-    return json.dumps(name)
+    """Return a name as a string of Python.
+
+    JSON has two escapes for a character outside of the basic plane, which Python reads as two
+    characters; `repr` escapes what cannot be printed or encoded.
+    """
+    return json.dumps(name) if name.isascii() else repr(name)
 
 
 def _rows(question: Any, card: dict[str, Any]) -> list[str]:

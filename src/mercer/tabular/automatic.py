@@ -24,7 +24,8 @@ from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, num_samples
 from mercer._threads import call_ready, small_algebra, team
 from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike, WeightsLike
-from mercer._words import did_you_mean
+from mercer._words import did_you_mean, plural
+from mercer.machines.folds import copies_of, same_observations
 from mercer.preprocessing import TableEncoder
 from mercer.preprocessing.table_encoder import RARE, TEXT
 from mercer.tabular.candidates import CANDIDATES, Candidate
@@ -97,6 +98,9 @@ class LeftOutPredictions:
     seconds: float = 0.0
     """Time that fitting a machine to the rows takes, where there is a budget."""
 
+    single: NDArray[np.intp] | None = None
+    """One of all copies of every row, among the rows; None if there are no copies."""
+
 
 Shares = Callable[[LeftOutPredictions], Array]
 
@@ -158,14 +162,41 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     def _encoded(self, X: PointsLike) -> Array:
         return np.asarray(self.encoder_.transform(X), dtype=np.float64)
 
-    def _ordered(self, M: Array, Y: AnyArray, weights: Array) -> NDArray[np.intp]:
-        """Return the rows with weight in a random order that does not depend on how they came."""
+    def _ordered(
+        self, M: Array, Y: AnyArray, weights: Array
+    ) -> tuple[NDArray[np.intp], Array, NDArray[np.intp]]:
+        """Return observations in a random order that does not depend on how they came.
+
+        Returns
+        -------
+        order : (m,) array of int
+            One row of each observation that has weight.
+        weights : (m,) array
+            Their weights, of all copies together.
+        place : (n,) array of int
+            The row that stands for each row.
+        """
+        place = np.arange(len(M))
         alike = np.lexsort((*Y.T, *M.T))
         alike = alike[weights[alike] > 0]
         order: NDArray[np.intp] = alike[
             np.random.default_rng(self.random_state).permutation(len(alike))
         ]
-        return order
+        copies = copies_of(M[order], self.encoder_.numeric_)
+        if copies is None:
+            return order, weights[order], place
+        again = len(copies) - len(np.unique(copies))
+        self.notes_.append(
+            f"{plural(again, 'row')} of {len(copies)} {'repeats' if again == 1 else 'repeat'} the "
+            "features of another row: all copies of a row are left out together, so that no model "
+            "is evaluated on rows that it has seen."
+        )
+        first, observation = same_observations(copies, Y[order])
+        place[order] = order[first][observation]
+        total = np.bincount(observation, weights[order])
+        # Side by side, so that no part of the rows has a copy of a row of another part.
+        beside = np.argsort(copies[first], kind="stable")
+        return order[first][beside], (total / np.mean(total))[beside], place
 
     # Fitting --------------------------------------------------------------------------------------
 
@@ -204,6 +235,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             judged=min(n, self.max_rows, JUDGED, int(np.cbrt(FACTORIZED / self._outputs))),
             seed=self.random_state,
             names=encoder.names_,
+            copies=copies_of(M, encoder.numeric_),
         )
         plan = self._asked(plan, usual, columns)
         cost, columns = self._afforded(columns, plan)
@@ -253,6 +285,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             np.stack([member.left_out for member in members]),
             unseen=np.stack([one.left_out for one in trees]) if trees and not larger else None,
             seconds=cost.of(rows.stop - rows.start),
+            single=_single(columns.copies, rows),
         )
         if larger or not kernels:
             return judged
@@ -412,12 +445,13 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         weights : (n,) array
             Weights of the judged rows.
         """
-        sure = _standard_errors(gain(judged.values), weights)
+        rows = slice(None) if judged.single is None else judged.single
+        sure = _standard_errors(gain(judged.values)[rows], weights[rows])
         doubtful = CLEAR > sure > PROOF
         if doubtful and judged.unseen is not None:
-            doubtful = _standard_errors(gain(judged.unseen), weights) <= PROOF
+            doubtful = _standard_errors(gain(judged.unseen)[rows], weights[rows]) <= PROOF
         if doubtful and judged.honest is not None:
-            sure = _standard_errors(gain(judged.honest()[None]), weights)
+            sure = _standard_errors(gain(judged.honest()[None])[rows], weights[rows])
         if sure > PROOF:
             return True
         note = (
@@ -540,6 +574,11 @@ def _standard_errors(gain: Array, weights: Array) -> float:
     if variance == 0.0:
         return float(np.sign(mean)) * np.inf if mean else 0.0
     return float(mean / np.sqrt(variance / len(gain)))
+
+
+def _single(copies: NDArray[np.intp] | None, rows: slice) -> NDArray[np.intp] | None:
+    """Return positions of one of all copies of every row; None if there are no copies."""
+    return None if copies is None else np.unique(copies[rows], return_index=True)[1]
 
 
 def _best(members: list[Member], rows: slice, shares: Shares, most: int) -> list[Member]:

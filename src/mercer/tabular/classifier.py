@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
 
@@ -176,13 +178,14 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
                 raise ValueError(
                     "The number of classes has to be greater than one; got 1 class with weight."
                 )
-            whole, order = len(M), self._ordered(M, labels[:, None], weights)
-            M, labels, weights = M[order], labels[order], weights[order]
+            order, weights, place = self._ordered(M, labels[:, None], weights)
+            M, labels = M[order], labels[order]
             self._outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
             shares = partial(_shares, labels, weights)
-            judged = self._fit_members(M, *self._plan(M, labels, weights), shares)
+            with _warned_once(len(self.classes_), len(labels)):
+                judged = self._fit_members(M, *self._plan(M, labels, weights), shares)
             self._weigh(judged, labels, weights)
-            self._set_left_out(judged, labels, weights, order, whole)
+            self._set_left_out(judged, labels, weights, order, place)
         self.seconds_ = time.perf_counter() - began
         return self
 
@@ -233,13 +236,14 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         labels: NDArray[np.intp],
         weights: Array,
         order: NDArray[np.intp],
-        whole: int,
+        place: NDArray[np.intp],
     ) -> None:
         """Put left-out probabilities in the order of the rows as they came."""
         y, weights = labels[judged.rows], weights[judged.rows]
         P = probabilities(log_odds(judged.values, self.weights_, self._constants))
-        out = np.full((whole, len(self.classes_)), np.nan)
+        out = np.full((len(place), len(self.classes_)), np.nan)
         out[order[judged.rows]] = P
+        out = out[place]
         self.left_out_probabilities_ = out
         self.left_out_score_ = float(np.mean(np.argmax(P, axis=1) == y))
         rows = np.arange(len(y))
@@ -314,6 +318,20 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         return self._explanation(
             self._portions, self._left_out_errors, self._left_out_error, "left-out log loss"
         )
+
+
+@contextmanager
+def _warned_once(n_classes: int, n: int) -> Iterator[None]:
+    """Ignore scikit-learn's warning of many classes, which each of 600 trees would repeat.
+
+    It is given once, before; folds have fewer rows, and would give it where the whole does not.
+    """
+    if 4 * n_classes <= n:
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The number of unique classes")
+        yield
 
 
 def _in_turn(kernels: Sequence[str], trees: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ class Effect:
     """Name of the column."""
 
     values: AnyArray
-    """Values of the column: quantiles of a number, or categories."""
+    """Values of the column: quantiles of a number or date, or categories."""
 
     mean: Array
     """Mean prediction with the column at each value, (k,) or (k, d)."""
@@ -88,27 +89,50 @@ def effect_of(predict: Any, X: PointsLike, column: Any, points: int) -> Effect:
     """
     X = X.to_pandas() if hasattr(X, "to_pandas") else X
     frame = hasattr(X, "iloc")
+    X = X if frame else np.asarray(X)
     name = _named(X, column)
-    given: Any = X[name] if frame else np.asarray(X)[:, column]
-    numbers = np.asarray(given).dtype.kind in "fiu"
-    seen = np.asarray(given.dropna() if hasattr(given, "dropna") else given)
-    seen = seen[~np.isnan(seen)] if numbers else seen
-    values = np.unique(seen)
-    if len(values) > points:
-        if numbers:
-            values = np.unique(np.quantile(seen, np.linspace(0.02, 0.98, points)))
-        else:
-            names, counts = np.unique(seen, return_counts=True)
-            values = np.sort(names[np.argsort(-counts, kind="stable")[:points]])
+    given: Any = X[name] if frame else X[:, column]
+    values = _values(given.dropna().to_numpy() if frame else given, given.dtype.kind, points)
     means = []
     for value in values:
         moved = X.copy()
         if frame:
+            # Of the type of the column: the encoder reads categories, dates and numbers by it.
             moved[name] = type(given)([value] * len(X), index=X.index, dtype=given.dtype)
         else:
             moved[:, column] = value
         means.append(np.mean(predict(moved), axis=0))
     return Effect(str(name), values, np.asarray(means))
+
+
+def _values(seen: AnyArray, kind: str, points: int) -> AnyArray:
+    """Return some values of a column: all if they are few, quantiles, or frequent categories.
+
+    Parameters
+    ----------
+    seen : (m,) array
+        Values that are not missing.
+    kind : str
+        Kind of the type of the column, as NumPy abbreviates it.
+    points : int
+        Number of values.
+    """
+    seen = seen[seen == seen]
+    try:
+        values, counts = np.unique(seen, return_counts=True)
+    except TypeError:  # words and numbers in one column have no order
+        number = Counter(seen.tolist())
+        values = np.array(sorted(number, key=str), dtype=object)
+        counts = np.array([number[value] for value in values])
+    if len(values) <= points:
+        return values
+    levels = np.linspace(0.02, 0.98, points)
+    if kind == "f":
+        return np.unique(np.quantile(seen, levels))
+    if kind in "iuM":  # an integer or a day is a value of the column, none between two of them
+        middle = np.rint(levels * (len(seen) - 1)).astype(np.intp)
+        return np.unique(np.sort(seen)[middle])
+    return values[np.sort(np.argsort(-counts, kind="stable")[:points])]
 
 
 def _named(X: Any, column: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.matern import Matern
 from mercer.local import Local
 from mercer.machines.base import KernelMachine
+from mercer.machines.folds import with_copies
 from mercer.selection.limits import which
 from mercer.selection.space import WIDTH, features_of
 from mercer.selection.tuning import Tuning, tune
@@ -36,6 +37,7 @@ __all__ = [
     "judge",
     "judge_metric",
     "nested_predictions",
+    "predicted_by_folds",
 ]
 
 Rows = NDArray[np.intp]
@@ -73,6 +75,14 @@ class TableSample:
 
     names: Sequence[str]
     """Of the columns."""
+
+    copies: Rows | None = None
+    """Groups of rows with the same features; None if no row occurs more than once."""
+
+    def folds(self, task: Task, n: int) -> Rows:
+        """Return to which of five folds each of the first n rows belongs."""
+        fold = task.folds(n, self.seed)
+        return fold if self.copies is None else with_copies(fold, self.copies[:n])
 
     @cached_property
     def scaled(self) -> Features:
@@ -204,6 +214,8 @@ def mapped(Z: Array, R: Array) -> Array:
 def judge(name: str, candidate: Candidate, columns: TableSample, task: Task) -> Member:
     """Choose scales and C of a candidate by the evidence, and leave the judged rows out.
 
+    Where rows occur more than once, they are left out by folds that have all copies of a row.
+
     Where there are more rows than are judged, an inverse of the whole kernel matrix would take most
     of the time: the machine of the judged rows, with the same parameters, is judged instead.
 
@@ -225,7 +237,15 @@ def judge(name: str, candidate: Candidate, columns: TableSample, task: Task) -> 
     found = _tuned(task.machine(start), Z, task, columns, ard=True)
     template = clone(found.best_estimator_).set_params(solver=task.solver)
     machine = _fit(template, Z, task, slice(0, columns.judged))
-    left = task.left_out(machine, Z, slice(0, columns.judged))
+    if columns.copies is None:
+        left = task.left_out(machine, Z, slice(0, columns.judged))
+    else:
+        d = task.Y.shape[1]
+
+        def outside_of(inside: Rows, outside: Rows) -> Array:
+            return task.says(_fit(found.best_estimator_, Z[inside], task, inside), Z[outside], d)
+
+        left = predicted_by_folds(outside_of, columns.folds(task, columns.judged), task)
     return Member(
         name,
         features,
@@ -237,6 +257,28 @@ def judge(name: str, candidate: Candidate, columns: TableSample, task: Task) -> 
         _notes(found, features, columns.names),
         task=type(task),
     )
+
+
+def predicted_by_folds(predict: Callable[[Rows, Rows], Array], fold: Rows, task: Task) -> Array:
+    """Return predictions for every fold by a machine of the other folds, (n, d).
+
+    Zeros, the mean or odds of one, where the targets of the others are all the same.
+
+    Parameters
+    ----------
+    predict : callable
+        From the rows of a fit and other rows to the predictions of these.
+    fold : (n,) array of int
+        To which fold each row belongs.
+    task : Task
+        The targets.
+    """
+    out = np.zeros((len(fold), task.Y.shape[1]))
+    for k in np.unique(fold):
+        inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        if np.any(np.ptp(task.Y[inside], axis=0) > 0):
+            out[outside] = predict(inside, outside)
+    return out
 
 
 def judge_metric(base: Member, columns: TableSample, task: Task) -> Member:
@@ -280,13 +322,13 @@ def judge_metric(base: Member, columns: TableSample, task: Task) -> Member:
         columns,
         parameters=[name for name in start.get_params() if name in ("length_scale", LEFT)],
     )
-    left = np.zeros((m, task.Y.shape[1]))
-    fold = task.folds(m, columns.seed)
-    for outside in np.unique(fold):
-        inside, outside = np.flatnonzero(fold != outside), np.flatnonzero(fold == outside)
+
+    def outside_of(inside: Rows, outside: Rows) -> Array:
         part = mapped(Z, learned(inside))
         machine = _fit(found.best_estimator_, part[inside], task, inside)
-        left[outside] = task.says(machine, part[outside], task.Y.shape[1])
+        return task.says(machine, part[outside], task.Y.shape[1])
+
+    left = predicted_by_folds(outside_of, columns.folds(task, m), task)
     R = R / scales[:, None]
     member = replace(
         base,
@@ -314,14 +356,15 @@ def nested_predictions(name: str, candidate: Candidate, columns: TableSample, ta
         As in :func:`judge`.
     """
     m = columns.judged
-    fold, out = task.folds(m, columns.seed), np.zeros((m, task.Y.shape[1]))
-    for k in np.unique(fold):
-        inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+    def outside_of(inside: Rows, outside: Rows) -> Array:
         n = len(inside)
-        part = replace(columns, X=columns.X[inside], fitted=n, judged=n)
+        copies = None if columns.copies is None else columns.copies[inside]
+        part = replace(columns, X=columns.X[inside], fitted=n, judged=n, copies=copies)
         member = judge(name, candidate, part, task.of(inside))
-        out[outside] = member.values(columns.X[outside], task.Y.shape[1])
-    return out
+        return member.values(columns.X[outside], task.Y.shape[1])
+
+    return predicted_by_folds(outside_of, columns.folds(task, m), task)
 
 
 def enlarge(member: Member, columns: TableSample, task: Task, end: int) -> Member:

@@ -168,10 +168,12 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
             Y = np.asarray(y, dtype=np.float64).reshape(len(M), -1)
             self._note_classes(y)
             self._flat, self._outputs = np.ndim(y) == 1, Y.shape[1]
-            whole, order = len(M), self._ordered(M, Y, weights)
-            M, Y, weights = M[order], Y[order], weights[order]
+            order, weights, place = self._ordered(M, Y, weights)
+            M, Y = M[order], Y[order]
             self._mean = np.average(Y, axis=0, weights=weights)
-            scale = np.sqrt(np.average((Y - self._mean) ** 2, axis=0, weights=weights))
+            with np.errstate(over="ignore"):
+                scale = np.sqrt(np.average((Y - self._mean) ** 2, axis=0, weights=weights))
+            _require_squares(Y, scale)
             self._scale = np.where(scale > 0, scale, 1.0)
             task = Squares((Y - self._mean) / self._scale, weights)
             plan: Plan = {name: (candidate, task) for name, candidate in BY_NAME.items()}
@@ -185,7 +187,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
                 lambda judged: np.asarray(self._convex(judged, task).mean(axis=0)),
             )
             self._weigh(judged, task)
-            self._set_left_out(judged, Y, order, whole)
+            self._set_left_out(judged, Y, order, place)
             self._spreads = self._learn_spreads(M[judged.rows], judged, task)
         self.seconds_ = time.perf_counter() - began
         return self
@@ -238,13 +240,18 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         self.weights_ = self._weights[0] if self._flat else self._weights
 
     def _set_left_out(
-        self, judged: LeftOutPredictions, Y: Array, order: NDArray[np.intp], whole: int
+        self,
+        judged: LeftOutPredictions,
+        Y: Array,
+        order: NDArray[np.intp],
+        place: NDArray[np.intp],
     ) -> None:
         """Put left-out predictions in the order of the rows as they came."""
         F = self._together(judged.values)
         known = Y[judged.rows]
-        out = np.full((whole, self._outputs), np.nan)
+        out = np.full((len(place), self._outputs), np.nan)
         out[order[judged.rows]] = F
+        out = out[place]
         self.left_out_predictions_ = out[:, 0] if self._flat else out
         spread = np.sum((known - known.mean(axis=0)) ** 2)
         self.left_out_score_ = 1.0 - float(np.sum((known - F) ** 2) / spread) if spread > 0 else 0.0
@@ -265,7 +272,10 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         self._spread_member = best
         s = task.weights[judged.rows]
         few, seed = task.tuned, self.random_state
-        seconds = judged.seconds
+        seconds, rows = judged.seconds, judged.single
+        # Of copies one: the size of an error would be known from its copies.
+        if rows is not None:
+            points, errors, s = points[rows], errors[rows], s[rows]
         return [ErrorScales.of(kernel, points, error, s, few, seed, seconds) for error in errors.T]
 
     def _together(self, values: Array) -> Array:
@@ -361,3 +371,14 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _require_squares(Y: Array, scale: Array) -> None:
+    """Raise ValueError if squares of targets overflow, or if all of them are rounded to zero."""
+    outside = ~np.isfinite(scale) | ((scale == 0.0) & (np.ptp(Y, axis=0) > 0.0))
+    if np.any(outside):
+        largest = np.max(np.abs(Y[:, outside]))
+        raise ValueError(
+            f"y has values of size {largest:.0e}, whose squares are beyond the range of floating "
+            "point: multiply y by a constant, so that its values are closer to one."
+        )

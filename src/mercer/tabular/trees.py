@@ -2,7 +2,8 @@
 
 A tree of a forest is grown from a sample with replacement and does not know a third of the rows:
 the trees that do not know a row predict it, which costs nothing. Boosting has no such rows, and is
-fitted again without each of five folds.
+fitted again without each of five folds; so are forests where rows occur more than once, as a tree
+that does not know a row knows its copies.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sklearn.base import clone
 from mercer._lazily import lazily
 from mercer._typing import Array
 from mercer.tabular.forest import Forest
-from mercer.tabular.members import Member, TableSample
+from mercer.tabular.members import Member, TableSample, predicted_by_folds
 from mercer.tabular.tasks import FOLDS, Logistic, Task, TreeNumbers, TreeVotes
 
 __all__ = ["BOOSTING", "TREES", "Ensemble", "enlarge_trees", "judge_trees", "pilot_trees"]
@@ -108,15 +109,16 @@ def judge_trees(ensemble: Ensemble, columns: TableSample, task: Task) -> Member:
     Z = features(columns.X[: columns.fitted])
     template = ensemble.made(task, columns.seed)
     machine = _fit(template, Z, task, np.arange(len(Z)))
-    if ensemble.bagged:
+    if ensemble.bagged and columns.copies is None:
         left = reads.out_of_bag(machine, d)[: columns.judged]
     else:
-        left = np.zeros((columns.judged, d))
-        fold = task.folds(len(Z), columns.seed)
-        for k in np.unique(fold):
-            outside = np.flatnonzero(fold[: columns.judged] == k)
-            part = _fit(template, Z, task, np.flatnonzero(fold != k))
-            left[outside] = reads.says(part, Z[outside], d)
+
+        def outside_of(inside: NDArray[np.intp], outside: NDArray[np.intp]) -> Array:
+            said: Array = reads.says(_fit(template, Z, task, inside), Z[outside], d)
+            return said
+
+        fold = columns.folds(task, len(Z))
+        left = predicted_by_folds(outside_of, fold, task)[: columns.judged]
     return Member(
         ensemble.name,
         features,
