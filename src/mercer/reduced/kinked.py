@@ -42,7 +42,7 @@ from mercer.reduced.row_state import (
     answer,
 )
 from mercer.solvers.monitor import Progress
-from mercer.solvers.status import Status
+from mercer.solvers.status import GAP_ROUNDING, Status
 
 __all__ = ["accepts", "minimize_kinked"]
 
@@ -272,7 +272,9 @@ class _Run:
                 found.status = Status.CONVERGED if not open_ones else status or Status.STALLED
                 break
             if not server.single:
-                found.status = Status.STALLED
+                self._descend(value)
+                met = np.all(self._met(found.value))
+                found.status = Status.CONVERGED if met else Status.STALLED
                 break
             server.refine()
             for j in open_ones:
@@ -282,8 +284,20 @@ class _Run:
             status = self._search(server, how.tol, open_ones)
         return found
 
+    def _descend(self, value: Evaluation) -> None:
+        """Go on by Newton steps on rounded losses, which prove nothing, under the same bound."""
+        found = self.found
+        other = self.how.minimize(self.oracle, found.W, found.b)
+        assert other.value is not None
+        better = other.value.primal < value.primal
+        found.W, found.b = np.where(better, other.W, found.W), np.where(better, other.b, found.b)
+        primal = np.where(better, other.value.primal, value.primal)
+        gap = np.maximum(value.gap - (value.primal - primal), 0.0)
+        found.value = replace(value, primal=primal, gap=gap)
+        found.known = (found.W, found.b, found.mu)
+
     def _met(self, value: Evaluation) -> NDArray[np.bool_]:
-        goal = self.how.tol * np.maximum(np.abs(value.primal), self.least)
+        goal = max(self.how.tol, GAP_ROUNDING) * np.maximum(np.abs(value.primal), self.least)
         return np.asarray(value.gap <= goal)
 
     def _begin(self, held: Held) -> list[Point]:

@@ -22,7 +22,7 @@ from mercer._deadline import time_left
 from mercer._typing import Array
 from mercer.reduced.oracle import Evaluation, Oracle, Summed
 from mercer.solvers.monitor import Progress
-from mercer.solvers.status import Status
+from mercer.solvers.status import GAP_ROUNDING, Status
 
 __all__ = ["Minimum", "Newton", "residual_gap"]
 
@@ -232,9 +232,8 @@ class _Descent:
             self._balance()
             value = self.found.value
             assert value is not None
-            met = np.all(
-                value.gap <= self.how.tol * np.maximum(np.abs(value.primal), self.how.least)
-            )
+            tol = max(self.how.tol, GAP_ROUNDING)
+            met = np.all(value.gap <= tol * np.maximum(np.abs(value.primal), self.how.least))
             if met or status is not Status.CONVERGED:
                 return Status.CONVERGED if met else status
             self.tighter *= TOLERANCE_FACTOR
