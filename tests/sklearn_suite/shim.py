@@ -41,11 +41,17 @@ ELSEWHERE = {
 }
 """Tests left out because they are not about these classes, with what they are about."""
 
+NEGATIVE = "negative weights raise an error, tests/laws/test_weights.py; zero leaves samples out"
+
 DECLINED = {
     "test_svm": {
         "test_libsvm_convergence_warnings": "LIBSVM needs more than two steps for six points, "
         "the pair steps here converge in two; and LIBSVM's wording. Our warning is tested in "
         "tests/estimators/test_budget.py",
+        "test_negative_sample_weights_mask_all_samples": NEGATIVE,
+        "test_negative_weight_equal_coeffs": NEGATIVE,
+        "test_negative_weights_svc_leave_just_one_label": NEGATIVE,
+        "test_negative_weights_svc_leave_two_labels": NEGATIVE,
         "test_svc_nusvc_probA_probB_deprecated": "Platt's parameters per pair, deprecated by "
         "scikit-learn; probabilities are composed from CalibratedClassifierCV instead",
         "test_svr_errors": "a kernel function that returns a wrong shape is refused by fit already",

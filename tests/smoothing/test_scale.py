@@ -95,8 +95,8 @@ def test_one_value_has_a_floor():
         (([1.0, np.nan],), {}, "one or more finite"),
         ((np.ones((2, 2)),), {}, "one dimension"),
         (([1.0, 2.0], "range"), {}, "method must be one of"),
-        (([1.0, 2.0],), {"weights": [1.0]}, "2 finite numbers"),
-        (([1.0, 2.0],), {"weights": [0.0, 0.0]}, "some positive"),
+        (([1.0, 2.0],), {"weights": [1.0]}, "against 2 samples"),
+        (([1.0, 2.0],), {"weights": [0.0, 0.0]}, "zero for all samples"),
         (([1.0, 2.0], "qn"), {"weights": [1.0, 1.0]}, "only method='mad'"),
     ],
 )

@@ -6,7 +6,6 @@ import time
 import numpy as np
 import pytest
 
-from mercer import LSSVR
 from mercer.gram import Dense, Tiled
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Squared
@@ -241,6 +240,5 @@ def test_sums_of_many_columns_are_restored_at_the_size_of_the_sample(monkeypatch
     monkeypatch.setattr(np.linalg, "lstsq", counted)
     a = snap_to_box(risk, np.array([1.0, 2.0, 3.0]))
     np.testing.assert_allclose(B.T @ a, 0.0, atol=1e-12)
-    assert LSSVR(null_space=Polynomial(2)).fit(X, y).score(X, y) > 1 - 1e-12
     assert B.shape == (3, 2556)
     assert 0 < max(work) <= B.size * 3

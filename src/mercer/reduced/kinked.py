@@ -272,8 +272,7 @@ class _Run:
                 found.status = Status.CONVERGED if not open_ones else status or Status.STALLED
                 break
             if not server.single:
-                self._descend(value)
-                met = np.all(self._met(found.value))
+                met = np.all(self._met(self._descend(value)))
                 found.status = Status.CONVERGED if met else Status.STALLED
                 break
             server.refine()
@@ -284,7 +283,7 @@ class _Run:
             status = self._search(server, how.tol, open_ones)
         return found
 
-    def _descend(self, value: Evaluation) -> None:
+    def _descend(self, value: Evaluation) -> Evaluation:
         """Go on by Newton steps on rounded losses, which prove nothing, under the same bound."""
         found = self.found
         other = self.how.minimize(self.oracle, found.W, found.b)
@@ -295,6 +294,7 @@ class _Run:
         gap = np.maximum(value.gap - (value.primal - primal), 0.0)
         found.value = replace(value, primal=primal, gap=gap)
         found.known = (found.W, found.b, found.mu)
+        return found.value
 
     def _met(self, value: Evaluation) -> NDArray[np.bool_]:
         goal = max(self.how.tol, GAP_ROUNDING) * np.maximum(np.abs(value.primal), self.least)

@@ -68,6 +68,9 @@ SPARE_BYTES = 3 * 2**22
 # Where nearly nothing is left of the losses at zero, gaps are to be small beside this part of them.
 MIN_OBJECTIVE_SHARE = 1e-6
 
+# Part of the losses at zero below which those at the mean of the targets stand for them.
+MAX_MEAN_SHARE = 0.01
+
 
 # Part of the objective up to which a bound on what an approximation costs says something.
 MAX_TELLING_SHARE = 0.5
@@ -429,10 +432,19 @@ def minimize_reduced(
     oracle = Oracle(problem, passes, pool)
     block = Block(pool.X, pool.y, pool.s, 0)
     Y, s = problem.targets(block)
-    # What is free explains the mean of the targets, however far from zero it is.
-    middle = np.mean(Y, axis=0) if problem.free else np.zeros(Y.shape[1])
-    nothing = loss_of(problem.loss, block, pool.rows).value(Y, np.broadcast_to(middle, Y.shape))
-    at_zero = np.sum(s * problem.C * nothing, axis=0) * (pool.n / len(Y))
+    value = loss_of(problem.loss, block, pool.rows).value
+    share = pool.n / len(Y)
+
+    def losses(f: Array) -> Array:
+        values = value(Y, np.broadcast_to(f, Y.shape))
+        return np.asarray(np.sum(s * problem.C * values, axis=0) * share)
+
+    at_zero = losses(np.zeros(Y.shape[1]))
+    if problem.free:
+        # What is free explains targets far from zero, up to rounding.
+        at_mean = losses(np.mean(Y, axis=0))
+        far = at_mean < MAX_MEAN_SHARE * at_zero
+        at_zero = np.where(far, at_mean + MIN_OBJECTIVE_SHARE * at_zero, at_zero)
     # Wide enough that most rows are curved at the start.
     width, listener = 2.0 * (float(np.std(Y)) or 1.0), task.listener
     W, b = np.zeros((problem.map.r, problem.k)), np.zeros((problem.free, problem.k))
@@ -549,10 +561,10 @@ def _joined(
     values = [part.found.value for part in parts]
     primal = sum(float(np.sum(value.primal)) for value in values if value is not None)
     gap = sum(float(np.sum(value.gap)) for value in values if value is not None)
-    # Objective and dual value are of sums in one order, the gap of those in any.
+    # Half of it is of the losses, and a quarter each of the penalties of both values.
     rounding = sum(part.rounding for part in parts)
     rounding = rounding if rounding > GAP_ROUNDING * abs(primal) else 0.0
-    dual, gap = primal - gap - rounding, gap + 2.0 * rounding
+    dual, gap = primal - gap - 0.25 * rounding, gap + rounding
     for part in parts:
         if not part.found.bounded:
             gap = np.inf
@@ -580,7 +592,9 @@ def _joined(
         rows=census.n,
         m=phi.m,
         terms=Terms(penalties, unknown, unknown),
-        resolution=sum(part.found.resolution for part in parts),
+        # Constant targets leave an objective that is nothing but rounding.
+        resolution=sum(part.found.resolution for part in parts)
+        + (2.0 * rounding if abs(primal) <= rounding else 0.0),
         approximation_cost=sum(part.cost.value for part in parts),
         approximation_error=float(np.sqrt(sum(part.cost.error**2 for part in parts))),
         total_gap=sum(part.total.value for part in parts),

@@ -242,15 +242,16 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, value_error, a, f, b, 
         # Decision values that are off by rounding, and what that can do to objective and gap.
         spread = largest * np.sqrt(squares)
         delta = SUMMATION_ROUNDING * max(target, spread) + value_error * spread
-        doubt = 0.0
+        doubt = size = 0.0
         for s in range(ends[k], ends[k + one]):
             part, value = terms[s], f[s]
             here = loss_value(value, part[1], part[0], part[3], part[2], part[4], part[7])
             above = loss_value(value + delta, part[1], part[0], part[3], part[2], part[4], part[7])
             below = loss_value(value - delta, part[1], part[0], part[3], part[2], part[4], part[7])
             doubt += max(above, below) - here + abs(a[s]) * delta
+            size += abs(a[s])
         if doubt > GAP_ROUNDING * abs(primal):
-            gap, dual = gap + 2.0 * doubt, dual - doubt
+            gap, dual = gap + doubt, dual - 0.5 * delta * size
             row[2], row[4] = gap, dual
         if untargeted:
             # What `negligible_gap` takes for the size of a region's decision values.

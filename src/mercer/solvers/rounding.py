@@ -78,11 +78,13 @@ def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certific
     objective by a useless gap, as weights of 1e12 do, decision values are multiplied again and
     the objective is the largest of all.
     """
-    effect = rounding_effect(risk, a, found.f, decision_error(risk, a, b, found.f))
+    delta = decision_error(risk, a, b, found.f)
+    effect = rounding_effect(risk, a, found.f, delta)
     if effect <= GAP_ROUNDING * abs(found.primal):
         return found
     if effect <= MAX_RELATIVE_GAP * abs(found.primal):
-        return replace(found, dual=found.dual - effect, gap=found.gap + 2.0 * effect)
+        dual = found.dual - 0.5 * delta * float(np.sum(np.abs(a)))
+        return replace(found, dual=dual, gap=found.gap + effect)
     Ka = risk.K.product(a, np.arange(risk.n))
     found = risk.certificate(a, b, Ka)
     error = np.full(risk.n, decision_error(risk, a, b, found.f))

@@ -41,7 +41,7 @@ from mercer.research.estimators.hulls import (
     nearest_points,
     value_rounding,
 )
-from mercer.solvers import InteriorPoint, Solution, Solver, Status, minimize
+from mercer.solvers import InteriorPoint, Progress, Solution, Solver, Status, minimize
 from mercer.solvers.solution import Terms
 
 __all__ = ["HardMarginSVC", "separability"]
@@ -256,6 +256,9 @@ class HardMarginSVC(PairwiseClassifier):
         if self.solver == "auto" and risk.n <= FEW and self.max_iter < 0 and risk.q == 2:
             found = hulls.measure(hulls.refined())
             tolerances = () if found.meet or found.enclosed(self.tol) else tolerances
+            if listener is not None:
+                s = found.solution
+                listener(Progress(s.n_iter, s.objective, s.gap, s.violation, 0.0))
         for tolerance in tolerances:
             if not isinstance(self.solver, Solver):
                 solver = solver.set_params(tol=tolerance * square)
