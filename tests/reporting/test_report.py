@@ -14,7 +14,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
-from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.metrics import log_loss, r2_score, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
@@ -223,7 +223,7 @@ def test_automatic_machines_explain_themselves():
     assert f"{int(np.sum(X[:, 1] <= 0))} missing cells" in text
     assert "gaussian: the value reached is" in text
     left = model.left_out_predictions_
-    assert "left out by the fit" in text
+    assert "out of fold" in text
     assert f"{r2_score(y, left):.4g}" in text
 
 
@@ -460,8 +460,29 @@ def test_left_out_rows_of_the_fit_are_those_that_the_command_line_prints():
     columns = make_column_transformer(("passthrough", ["a", "b"])).set_output(transform="pandas")
     model = make_pipeline(columns, AutoRegressor(members=["gaussian"])).fit(table, y)
     text = read(mercer.report(model, table, y, cv=None))
-    assert f"left out by the fit rows of the fit without inputs R² {number(model[-1].left_out_score_)} " in text  # fmt: skip  # noqa: E501
-    assert "this is what a fit on the command line prints" in text
+    assert f"out of fold rows of the fit without inputs R² {number(model[-1].left_out_score_)} " in text  # fmt: skip  # noqa: E501
+    assert "'mercer fit' and the studio have the same numbers" in text
+
+
+@pytest.mark.parametrize("cls", [AutoRegressor, AutoClassifier])
+def test_the_first_score_is_that_of_all_rows_out_of_fold(cls):
+    """Not that of two folds of some rows: what the fit has of each row costs nothing."""
+    X, y = sample(60)
+    y = y if cls is AutoRegressor else y > 0
+    model = cls(members=["gaussian"]).fit(X, y)
+    report = mercer.report(model, X, y, cv=2, max_time=None)
+    name, score = next(iter(report.scores.items()))
+    assert name == ("R²" if cls is AutoRegressor else "accuracy")
+    assert score == pytest.approx(model.left_out_score_, rel=1e-12)
+    assert f"{name}, out of fold" in report.html
+    if cls is AutoClassifier:
+        P = model.left_out_probabilities_
+        assert report.scores["log loss"] == pytest.approx(log_loss(y, P), rel=1e-12)
+        assert report.scores["area under ROC"] == pytest.approx(roc_auc_score(y, P[:, 1]))
+    # Of another sample the fit has no predictions.
+    other = mercer.report(model, X[:50], y[:50], cv=2, max_time=None)
+    assert "cross-validated" in other.html
+    assert "out of fold" not in other.html
 
 
 def test_rows_that_are_predicted_worst_have_the_predictions_of_the_folds():

@@ -174,6 +174,23 @@ def test_a_report_is_one_page_that_asks_nobody(session, folder, case):
     assert html.count("<svg") > 3
 
 
+@pytest.mark.parametrize(("target", "measure"), [("y", "R²"), ("kind", "accuracy")])
+def test_the_score_after_a_fit_is_that_of_all_rows(session, folder, target, measure):
+    """Of a stack: the screen, the report and the model have one score, of all rows."""
+    session.load(folder / "table.csv").prepare(
+        target=target, task=None, event=None, drop=("word", "day"), categorical=(), gaps={}
+    )
+    settings = {"members": ["gaussian"]}
+    session.choose(machine=None, settings=settings, monotone={}, coverage=None).tune(None)
+    validated = session.bring("validation")
+    machine = session.value("fit").model.machine
+    rows = 89 if target == "y" else 90
+    assert validated.scores[measure] == pytest.approx(machine.left_out_score_, rel=1e-12)
+    assert validated.said == f"{rows} rows, each predicted by the fit without it"
+    html = session.bring("report")
+    assert f"{measure}, out of fold</dt><dd>{machine.left_out_score_:.3g}</dd>" in html
+
+
 def test_time_for_a_search_is_no_limit_of_the_fit(folder):
     with Session() as session:
         session.load(folder / "table.csv").prepare(target="y", drop=("kind",))

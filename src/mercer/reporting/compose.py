@@ -19,7 +19,7 @@ from mercer.reporting.fits import (
     tuning_section,
 )
 from mercer.reporting.inputs import data_section
-from mercer.reporting.judging import Validation, predictions_of, validate
+from mercer.reporting.judging import out_of_fold, predictions_of, validate
 from mercer.reporting.page import Page, Section, number
 from mercer.reporting.reading import effects_section, influence_section, kernel_section
 from mercer.reporting.script import script_section
@@ -27,7 +27,7 @@ from mercer.reporting.subject import Subject, subject_of
 from mercer.reporting.verdict import (
     claims_section,
     errors_section,
-    headline,
+    headlines,
     validation_section,
 )
 from mercer.reporting.words import percent, plural, seconds
@@ -181,16 +181,16 @@ def report(
         cost_section(subject),
         script_section(subject),
     ]
+    scores = headlines(subject, judged)
     spent = time.perf_counter() - began
     name = title or f"{type(subject.machine).__name__} predicts {subject.target}"
     page = Page(
         title=name,
         under=f"A report on {plural(subject.n, 'row')} and {plural(len(subject.names), 'input')}, "
         f"written in {seconds(spent)}.",
-        glance=_glance(subject, judged),
+        glance=_glance(subject, scores),
         sections=[part for part in parts if part is not None],
     )
-    scores = {} if judged is None else {k: float(np.mean(v)) for k, v in judged.scores.items()}
     return Report(html=page.html, title=name, scores=scores, seconds=spent)
 
 
@@ -201,16 +201,17 @@ class _SearchResult:
         self.fitted, self.tuning_ = search.best_estimator_, search
 
 
-def _glance(subject: Subject, judged: Validation | None) -> list[tuple[str, str]]:
+def _glance(subject: Subject, scores: dict[str, float]) -> list[tuple[str, str]]:
     tiles = [("rows", number(subject.n)), ("inputs", number(len(subject.names)))]
-    if judged is not None:
-        name, value = headline(judged)
-        tiles.append((f"{name}, cross-validated", value))
-        second = [k for k in ("RMSE", "area under ROC", "log loss") if k in judged.scores]
+    if scores:
+        name, value = next(iter(scores.items()))
+        how = "cross-validated" if out_of_fold(subject) is None else "out of fold"
+        tiles.append((f"{name}, {how}", f"{value:.3g}"))
+        second = [k for k in ("RMSE", "area under ROC", "log loss") if k in scores]
         if second:
-            tiles.append((second[0], number(float(np.mean(judged.scores[second[0]])))))
-        if "share inside intervals" in judged.scores:
-            inside = float(np.mean(judged.scores["share inside intervals"]))
+            tiles.append((second[0], number(scores[second[0]])))
+        if "share inside intervals" in scores:
+            inside = scores["share inside intervals"]
             tiles.append(("inside 90 % intervals", f"{100 * inside:.0f} %"))
     solution = getattr(subject.machine, "solution_", None)
     if solution is not None and np.isfinite(solution.gap):

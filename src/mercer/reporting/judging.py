@@ -21,7 +21,15 @@ from mercer.kernels.points import Array
 from mercer.machines.ls_report import UnavailableError
 from mercer.reporting.subject import Subject
 
-__all__ = ["COVERAGE", "Predictions", "Validation", "measures", "predictions_of", "validate"]
+__all__ = [
+    "COVERAGE",
+    "Predictions",
+    "Validation",
+    "measures",
+    "out_of_fold",
+    "predictions_of",
+    "validate",
+]
 
 PILOT_ROWS, COVERAGE = 200, 0.9
 IGNORED_WARNINGS = (FutureWarning, PendingDeprecationWarning, DeprecationWarning)
@@ -106,6 +114,32 @@ def _intervals(model: Any, X: PointsLike) -> Array | None:
         return None
     ends = np.asarray(found)
     return ends if ends.ndim == 2 and ends.shape[1] == 2 else None
+
+
+def out_of_fold(subject: Subject) -> Predictions | None:
+    """Return the predictions of rows that the fit itself made without them.
+
+    None if the estimator has none, or has them for another sample.
+    """
+    if not subject.classifies:
+        values = subject.found("left_out_predictions_")
+        if values is None or np.shape(values) != (subject.n,) or not np.isfinite(values).any():
+            return None
+        known = np.isfinite(values)
+        return Predictions(y=subject.y[known], predicted=values[known])
+    shares = subject.found("left_out_probabilities_")
+    if shares is None or np.shape(shares) != (subject.n, len(subject.classes)):
+        return None
+    known = np.isfinite(shares).all(axis=1)
+    if not known.any():
+        return None
+    P = shares[known]
+    return Predictions(
+        y=subject.y[known],
+        predicted=np.asarray(subject.classes)[np.argmax(P, axis=1)],
+        probabilities=P,
+        decision=P[:, 1] if len(subject.classes) == 2 else None,
+    )
 
 
 def measures(found: Predictions, classes: Array | None) -> dict[str, float]:

@@ -13,12 +13,19 @@ from mercer.claims.tails import hoeffding
 from mercer.kernels.points import Array
 from mercer.plotting import panels
 from mercer.plotting.base import Axes
-from mercer.reporting.judging import COVERAGE, Predictions, Validation, measures, predictions_of
+from mercer.reporting.judging import (
+    COVERAGE,
+    Predictions,
+    Validation,
+    measures,
+    out_of_fold,
+    predictions_of,
+)
 from mercer.reporting.page import Section, number
 from mercer.reporting.subject import Subject
 from mercer.reporting.words import plural, seconds
 
-__all__ = ["claims_section", "errors_section", "headline", "validation_section"]
+__all__ = ["claims_section", "errors_section", "headlines", "validation_section"]
 
 MAX_POINTS_DRAWN, MAX_INTERVALS_DRAWN = 800, 60
 """Points of a cloud, and intervals of a figure."""
@@ -35,12 +42,15 @@ def validation_section(
     classes = subject.classes if subject.classifies else None
     tuned = any(subject.found(name) is not None for name in ("tuning_", "cv_results_", "members_"))
     columns: dict[str, dict[str, str]] = {}
+    own = out_of_fold(subject)
+    scores = headlines(subject, found)
+    if scores:
+        name, score = next(iter(scores.items()))
+        section.lead(
+            f"{name[:1].upper()}{name[1:]} {score:.3g} on rows that the model was not fitted to."
+        )
     if found is not None:
         known = len(found.rows)
-        name, value = headline(found)
-        section.lead(
-            f"{name[:1].upper()}{name[1:]} {value} on rows that the model was not fitted to."
-        )
         part = "all" if known == subject.n else f"{number(known)} of {number(subject.n)}"
         section.say(
             f"{_folds(found)} on {part} rows"
@@ -67,23 +77,20 @@ def validation_section(
     if test is not None:
         section.say(f"{plural(len(test.y), 'row')} were kept apart as a test.")
         columns["test rows"] = {k: number(v) for k, v in measures(test, classes).items()}
-    left = subject.found("left_out_predictions_")
-    if left is not None and not subject.classifies and np.shape(left) == (subject.n,):
-        known_rows = np.isfinite(left)
-        apart = Predictions(y=subject.y[known_rows], predicted=left[known_rows])
-        columns["left out by the fit"] = {k: number(v) for k, v in measures(apart, None).items()}
+    if own is not None:
+        columns["out of fold"] = {k: number(v) for k, v in measures(own, classes).items()}
+        section.say(
+            f"Out of fold, {plural(len(own.y), 'row')}: each base learner of the model predicts a "
+            "row without that row, and only the weights of the learners have seen it. 'mercer fit' "
+            "and the studio have the same numbers. Cross-validation repeats everything on fewer "
+            "rows, and usually has a lower score."
+        )
     rows = subject.some(1000)
     # Intervals of rows of the fit say nothing, and may take a factorization of all rows.
     sample = subject.rows(rows), subject.y[rows]
     seen = predictions_of(subject.model, *sample, classes, intervals=False)
     columns["rows of the fit"] = {k: number(v) for k, v in measures(seen, classes).items()}
     columns["without inputs"] = {k: number(v) for k, v in _naive(subject).items()}
-    if "left out by the fit" in columns:
-        section.say(
-            "Left out by the fit: each of its machines predicts a row without that row, and only "
-            "the weights of the machines have seen it; this is what a fit on the command line "
-            "prints. Cross-validation repeats everything on fewer rows, and usually says less."
-        )
     order = list(dict.fromkeys(k for column in columns.values() for k in column))
     section.table(
         "Measures; ± is the standard deviation over folds. Without inputs: "
@@ -100,10 +107,17 @@ def _folds(found: Validation) -> str:
     return f"{found.folds} of {found.planned} folds of a cross-validation, all there was time for,"
 
 
-def headline(found: Validation) -> tuple[str, str]:
-    """Return the measure to be read first, and its value."""
-    name = next(iter(found.scores))
-    return name, f"{float(np.mean(found.scores[name])):.3g}"
+def headlines(subject: Subject, found: Validation | None) -> dict[str, float]:
+    """Return measures of rows that a model was not fitted to, the one to be read first first.
+
+    Out-of-fold predictions of the fit are of all rows; folds have as many as there is time for,
+    and measures that the others lack.
+    """
+    scores = {} if found is None else {k: float(np.mean(v)) for k, v in found.scores.items()}
+    own = out_of_fold(subject)
+    if own is None:
+        return scores
+    return scores | measures(own, subject.classes if subject.classifies else None)
 
 
 def _naive(subject: Subject) -> dict[str, float]:

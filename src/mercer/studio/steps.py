@@ -20,6 +20,7 @@ from mercer import io
 from mercer._lazily import lazily
 from mercer._sklearn import safe_indexing
 from mercer._typing import AnyArray, Estimator, PointsLike
+from mercer._words import plural
 from mercer.cli.commands import certificate
 from mercer.cli.memory import Memory
 from mercer.cli.models import Model, Question, Wishes
@@ -28,7 +29,7 @@ from mercer.cli.tables import Read, read
 from mercer.cli.telling import Falling, Teller
 from mercer.inspect import concordance
 from mercer.machines.base import KernelMachine
-from mercer.reporting.judging import Validation, validate
+from mercer.reporting.judging import Validation, measures, out_of_fold, validate
 from mercer.reporting.subject import Subject, subject_of
 from mercer.reporting.words import first_sentence
 from mercer.selection.objective import Trial
@@ -419,7 +420,8 @@ def _found(machine: Estimator | None) -> dict[str, Any]:
 def validate_model(prepared: Preparation, fitted: FitResult) -> ValidationResult:
     """Return how well rows are predicted that had no part in a fit.
 
-    Numbers and classes by five folds in a few seconds, times by the share of pairs whose order is
+    Numbers and classes by the out-of-fold predictions of the fit where the estimator has them, and
+    by five folds in a few seconds; times by the share of pairs whose order is
     right, maps by the share of the variance that they explain.
 
     Parameters
@@ -436,6 +438,11 @@ def validate_model(prepared: Preparation, fitted: FitResult) -> ValidationResult
         return _ordered(model, question)
     whole = subject(prepared, fitted)
     found = validate(whole, 5, VALIDATION_SECONDS, VALIDATION_ROWS)
+    own = out_of_fold(whole)
+    if own is not None:
+        scores = measures(own, whole.classes if whole.classifies else None)
+        said = f"{plural(len(own.y), 'row')}, each predicted by the fit without it"
+        return ValidationResult(scores, found, said)
     scores = {name: float(np.mean(values)) for name, values in found.scores.items()}
     said = f"{found.folds} folds of {len(found.rows)} rows, each predicted from the others"
     return ValidationResult(scores, found, said)
