@@ -66,6 +66,9 @@ MAX_BALANCE_PASSES, BALANCED_RESIDUAL, MAX_DUAL_RESIDUAL = 6, 1e-13, 1e-10
 # How often a search goes on whose balanced slopes prove too little, to a gap smaller by what.
 MAX_TIGHTER_SEARCHES, TOLERANCE_FACTOR = 4, 0.1
 
+# Part of the least value whose digits count, below which a value is zero: 1e-11 of that at zero.
+ZERO_SHARE = 1e-5
+
 # Gap relative to the objective that a start on some of the rows is to have, and most of its steps.
 START_GAP, MAX_START_STEPS = 1e-2, 30
 
@@ -149,7 +152,7 @@ class Newton:
         found = Minimum(W, b, np.full(W.shape[1], self.width))
         # Slopes of rounded losses balance the unpenalized columns only at the minimum in these.
         found.bounded = oracle.problem.loss.smooth
-        found.resolution = self.tol * float(np.sum(self.least))
+        found.resolution = max(self.tol, ZERO_SHARE) * float(np.sum(self.least))
         descent = _Descent(self, oracle, found)
         try:
             found.status = descent.certified()
@@ -233,7 +236,9 @@ class _Descent:
             value = self.found.value
             assert value is not None
             tol = max(self.how.tol, GAP_ROUNDING)
-            met = np.all(value.gap <= tol * np.maximum(np.abs(value.primal), self.how.least))
+            goal = tol * np.maximum(np.abs(value.primal), self.how.least)
+            # A single class has no slopes that balance, and losses that go to zero.
+            met = np.all(value.gap <= np.maximum(goal, ZERO_SHARE * np.asarray(self.how.least)))
             if met or status is not Status.CONVERGED:
                 return Status.CONVERGED if met else status
             self.tighter *= TOLERANCE_FACTOR
