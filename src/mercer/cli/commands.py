@@ -27,6 +27,7 @@ from mercer.cli.tables import Read, column_of, read
 from mercer.cli.telling import Result, Teller
 from mercer.cli.writing import writable
 from mercer.machines.folds import as_splitter
+from mercer.preprocessing.leakage import leaks_of
 from mercer.tabular.automatic import Automatic
 
 __all__ = [
@@ -112,7 +113,8 @@ def fit(
         teller.say(f"{key}: {value:.4g}")
     for line in certificate(model.machine):
         teller.say(line)
-    for note in getattr(model.machine, "notes_", []):
+    leaks = [] if question.plan is None or np.ndim(question.y) != 1 else leaks_of(X, question.y)
+    for note in dict.fromkeys([*getattr(model.machine, "notes_", []), *leaks]):
         teller.note(note)
     model.card.update(judged=judged, data=Path(data).name)
     io.save(model.pipeline, path, data=(X, question.y))

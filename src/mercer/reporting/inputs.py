@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from mercer._typing import AnyArray
 from mercer.plotting import panels
+from mercer.preprocessing.leakage import leaks_of
 from mercer.reporting.page import Section, number
 from mercer.reporting.subject import Subject
 from mercer.reporting.words import first_sentence, plural
@@ -61,6 +64,10 @@ def data_section(subject: Subject) -> Section:
         )
     for sentence in _preprocessing(subject):
         section.say(sentence)
+    if not issparse(subject.X):
+        with suppress(TypeError, ValueError):  # of inputs that are no table
+            for sentence in leaks_of(subject.X, subject.y):
+                section.warn(sentence)
     return section
 
 

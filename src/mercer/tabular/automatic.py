@@ -27,6 +27,7 @@ from mercer._typing import AnyArray, Array, Constraints, PointsLike, TargetsLike
 from mercer._words import did_you_mean, plural
 from mercer.machines.folds import copies_of, same_observations
 from mercer.preprocessing import TableEncoder
+from mercer.preprocessing.leakage import determining_columns
 from mercer.preprocessing.table_encoder import RARE, TEXT
 from mercer.tabular.candidates import CANDIDATES, Candidate
 from mercer.tabular.explanation import Effect, Explanation, effect_of
@@ -197,6 +198,11 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         # Side by side, so that no part of the rows has a copy of a row of another part.
         beside = np.argsort(copies[first], kind="stable")
         return order[first][beside], (total / np.mean(total))[beside], place
+
+    def _note_leaks(self, M: Array, y: AnyArray) -> None:
+        """Note the columns that determine the targets."""
+        encoder = self.encoder_
+        self.notes_ += determining_columns(M, y, encoder.names_, list(encoder.numeric_))
 
     # Fitting --------------------------------------------------------------------------------------
 

@@ -180,6 +180,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
                 )
             order, weights, place = self._ordered(M, labels[:, None], weights)
             M, labels = M[order], labels[order]
+            self._note_leaks(M, self.classes_[labels])
             self._outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
             shares = partial(_shares, labels, weights)
             with _warned_once(len(self.classes_), len(labels)):

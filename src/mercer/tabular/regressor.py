@@ -170,6 +170,8 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
             self._flat, self._outputs = np.ndim(y) == 1, Y.shape[1]
             order, weights, place = self._ordered(M, Y, weights)
             M, Y = M[order], Y[order]
+            if self._outputs == 1:
+                self._note_leaks(M, Y[:, 0])
             self._mean = np.average(Y, axis=0, weights=weights)
             with np.errstate(over="ignore"):
                 scale = np.sqrt(np.average((Y - self._mean) ** 2, axis=0, weights=weights))
