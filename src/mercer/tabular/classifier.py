@@ -29,6 +29,7 @@ from mercer.tabular.automatic import (
 from mercer.tabular.candidates import MARKS, binary
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
+from mercer.tabular.pilot import compile_loops
 from mercer.tabular.stacking import log_odds, logistic_weights, probabilities
 from mercer.tabular.tasks import Logistic, SquaredSigns, signs
 from mercer.tabular.telling import telling
@@ -169,6 +170,8 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
+        if self.budget is not None:
+            compile_loops(classes=True)
         with deadline(self.budget), self._threads_of_blas(X), telling(self):
             M, weights = self._read(X, y, sample_weight)
             y = column_or_1d(y, warn=True)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
-from mercer.tabular.candidates import Candidate
+from mercer._deadline import no_deadline
+from mercer.tabular.candidates import CANDIDATES, Candidate
 from mercer.tabular.members import Cost, TableSample, judge
-from mercer.tabular.tasks import Squares, Task
+from mercer.tabular.tasks import Logistic, Squares, Task
 from mercer.tabular.trees import Ensemble, pilot_trees
 
-__all__ = ["Expected", "expect"]
+__all__ = ["Expected", "compile_loops", "expect"]
 
 # Rows of the pilot, those that a search for scales begins with: at least, for each column, at most.
 LEAST, PER_COLUMN, MOST = 250, 10, 350
@@ -23,6 +25,8 @@ POWER = 1.6
 GOING_ON = 1 / 6
 # Rows of two machines that tell how fitting and leaving out grow, and bounds of the power.
 TWO, POWERS = (400, 1200), (1.5, 3.0)
+# Rows and columns of the fits that compile loops.
+SMALL = 40, 3
 # Machines that the folds of a learned metric are worth, fitted and left out.
 FOLDED = 3.0
 
@@ -36,6 +40,30 @@ class Expected:
 
     rest: float = 0.0
     """All that follows the machines."""
+
+
+@cache
+def compile_loops(classes: bool = False) -> None:
+    """Compile or load the loops of a fit, once in a process.
+
+    A budget is for fits. Compiling takes ten seconds at the first use after an installation: within
+    a budget of one second nothing but the fewest rows would be left.
+
+    Parameters
+    ----------
+    classes : bool, default=False
+        Whether targets are classes.
+    """
+    n, p = SMALL
+    X = np.random.default_rng(0).normal(size=(n, p))
+    columns = TableSample(X, np.arange(p), np.arange(0), n, n, 0, [str(j) for j in range(p)])
+    tasks: list[Task] = [Squares(np.sin(X[:, :1]), np.ones(n))]
+    if classes:  # two of them, and several under the softmax loss
+        tasks += [Logistic(np.arange(n) % k, k, np.ones(n)) for k in (2, 3)]
+    with no_deadline():
+        for task in tasks:
+            for candidate in CANDIDATES[:2]:
+                judge(candidate.name, candidate, columns, task)
 
 
 def expect(

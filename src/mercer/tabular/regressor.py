@@ -25,6 +25,7 @@ from mercer.tabular.automatic import (
 )
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
+from mercer.tabular.pilot import compile_loops
 from mercer.tabular.spread import ErrorScales
 from mercer.tabular.stacking import convex_weights, without_negligible
 from mercer.tabular.tasks import Squares
@@ -162,6 +163,8 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
+        if self.budget is not None:
+            compile_loops()
         with deadline(self.budget), self._threads_of_blas(X), telling(self):
             M, weights = self._read(X, y, sample_weight)
             y = check_y(y, multi_output=True, y_numeric=True, estimator=self)
