@@ -130,7 +130,10 @@ class Profile(Stationary):
         points = self._pair(X, X)[0]
         rounding, error, _ = points.precision
         largest = float(np.max(rounding * points.norms))
-        return float(min(2.0 * self._slope_at_zero * largest, np.max(error)))
+        known = float(min(2.0 * self._slope_at_zero * largest, np.max(error)))
+        # Sparse rows are not moved towards zero: in units they are off by a rounding of their size.
+        moved = 2.0 * np.finfo(float).eps * float(np.sqrt(np.max(points.norms)))
+        return known + (moved if is_sparse(X) else 0.0)
 
     def against(self, Z: Data) -> Evaluator:
         Z = as_points(Z)

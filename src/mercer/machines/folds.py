@@ -167,7 +167,11 @@ def _coded(column: AnyArray) -> tuple[NDArray[np.intp], int]:
         return code, len(values)
     known: dict[Any, int] = {}
     cells = (None if cell is None or cell != cell else cell for cell in column.tolist())
-    code = np.array([known.setdefault(cell, len(known)) for cell in cells], dtype=np.intp)
+    try:
+        code = np.array([known.setdefault(cell, len(known)) for cell in cells], dtype=np.intp)
+    except TypeError:
+        # A cell that has no hash is no value; checks of the input name it.
+        return np.arange(len(column)), len(column)
     return code, len(known)
 
 

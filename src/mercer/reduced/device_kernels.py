@@ -272,7 +272,7 @@ def _squared(at: Any, P: Any, Q: Any, smooth: bool, out: Any = None) -> Any:
     pp, qq = xp.sum(P * P, axis=1), xp.sum(Q * Q, axis=1)
     single = P.dtype == xp.float32
     dtype = np.dtype(np.float32 if single else np.float64)
-    rounding, error, digits = precision_of(dtype, P.shape[1])
+    rounding, error, digits = map(float, precision_of(dtype, P.shape[1]))
     largest = float(xp.max(pp)) + float(xp.max(qq))
     if single and 2.0 * rounding * largest > MAX_SINGLE_ERROR * error:
         s = _squared(at, xp.astype(P, xp.float64), xp.astype(Q, xp.float64), smooth)
