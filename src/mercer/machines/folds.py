@@ -6,7 +6,7 @@ has seen it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -166,13 +166,16 @@ def _coded(column: AnyArray) -> tuple[NDArray[np.intp], int]:
         values, code = np.unique(column, return_inverse=True)
         return code, len(values)
     known: dict[Any, int] = {}
-    cells = (None if cell is None or cell != cell else cell for cell in column.tolist())
-    try:
-        code = np.array([known.setdefault(cell, len(known)) for cell in cells], dtype=np.intp)
-    except TypeError:
-        # A cell that has no hash is no value; checks of the input name it.
-        return np.arange(len(column)), len(column)
-    return code, len(known)
+    code = np.array([known.setdefault(_key(cell), len(known)) for cell in column.tolist()])
+    return code.astype(np.intp), len(known)
+
+
+def _key(cell: Any) -> Any:
+    """Return what a cell is known by: missing values equal each other, and lists their text."""
+    if not isinstance(cell, Hashable):
+        return repr(cell)
+    missing = cell is None or type(cell).__name__ == "NAType" or bool(cell != cell)
+    return None if missing else cell
 
 
 def with_copies(fold: NDArray[np.intp], copies: NDArray[np.intp]) -> NDArray[np.intp]:
