@@ -127,7 +127,7 @@ class Profile(Stationary):
         X = as_points(X)
         if X.dtype != np.float64 or not X.shape[0]:
             return 0.0
-        points = self._pair(X, X)[0]
+        points = Points(self._in_units(_shift(X, _origin(X))))
         rounding, error, _ = points.precision
         largest = float(np.max(rounding * points.norms))
         known = float(min(2.0 * self._slope_at_zero * largest, np.max(error)))
