@@ -129,8 +129,11 @@ class Profile(Stationary):
             return 0.0
         points = Points(self._in_units(_shift(X, _origin(X))))
         rounding, error, _ = points.precision
-        largest = float(np.max(rounding * points.norms))
-        known = float(min(2.0 * self._slope_at_zero * largest, np.max(error)))
+        slope, largest = self._slope_at_zero, float(np.max(rounding * points.norms))
+        # An infinite slope times no distance is no number.
+        known = float(
+            np.max(error) if np.isinf(slope) else min(2.0 * slope * largest, np.max(error))
+        )
         # Sparse rows are not moved towards zero: in units they are off by a rounding of their size.
         moved = 2.0 * np.finfo(float).eps * float(np.sqrt(np.max(points.norms)))
         return known + (moved if is_sparse(X) else 0.0)
