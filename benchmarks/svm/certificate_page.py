@@ -53,12 +53,11 @@ WEIGHTS = """\
 What a sample may cost is its weight, `C * sample_weight`. Decision values are sums in double
 precision, known to a few units in the sixteenth digit of their largest term, and the weight
 multiplies that: with weights of 1e12 an error of 1e-15 costs 1e-3 a sample, with 1e17 more than
-everything else in the objective. A fit therefore asks what the objective, the bound and the gap
-are in the worst case of such rounding wherever that can be more than a hundredth of the
-objective. If it is, the fit is not called converged: `solution_.status` is `LOOSE`, and the
-warning says to how many digits decision values are known, how large the weights are, and what
-both come to. The objective that is then claimed is no smaller than what `predict` costs on the
-sample.
+everything else in the objective. The gap of a fit includes an estimate of what such rounding can
+change. If that makes it more than a hundredth of the objective, the fit is not called converged:
+`solution_.status` is `LOOSE`, and the warning has the digits to which decision values are known,
+the size of the weights, and the product of both. The objective is then no smaller than what
+`predict` costs on the sample.
 
 `C = inf` asks for a hard margin or tube. It is a finite weight, 1e10, beyond which data of
 ordinary scale show no difference, and `C_` is what was used. A larger finite C is taken as it is;
