@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.gram import Tiled
+from mercer.gram import Dense, Tiled
 from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Huber, SquaredHinge
 from mercer.problems import RegularizedRisk
@@ -40,19 +40,20 @@ def test_a_step_lowers_the_dual_value_and_keeps_box_and_rows(loss, groups):
     assert dual(risk, K, found) < dual(risk, K, near)
 
 
+@pytest.mark.parametrize(("dtype", "relative"), [(np.float32, 1e-3), (np.float64, 1e-11)])
 @pytest.mark.parametrize("groups", [0, 1, 2])
-def test_a_step_inside_the_box_solves_the_bordered_system(groups):
+def test_a_step_inside_the_box_solves_the_bordered_system(groups, dtype, relative):
     # Huber's loss without bounds in reach: the dual is one quadratic.
     risk, X, ends = problem(Huber(1e3), 60, groups)
     K, rng = Gaussian(0.7)(X), np.random.default_rng(1)
     a = rng.normal(size=60)
     a -= risk.B @ np.linalg.lstsq(risk.B, a, rcond=None)[0]
-    found = newton_step(K, a, K @ a, pack(risk.terms), ends)
+    found = newton_step(K.astype(dtype), a, K @ a, pack(risk.terms), ends)
     A = K + np.diag(np.full(60, 1.0 / 5.0))  # the conjugate's curvature is one over the weight
     system = np.block([[A, risk.B], [risk.B.T, np.zeros((groups, groups))]])
     exact = np.linalg.solve(system, np.concatenate([risk.y, np.zeros(groups)]))[:60]
-    # Thirty roundings of float32 on the diagonal of a matrix with smallest eigenvalue 1/5.
-    assert np.max(np.abs(found - exact)) < 1e-3 * np.max(np.abs(exact))
+    # Thirty roundings on the diagonal of a matrix with smallest eigenvalue 1/5.
+    assert np.max(np.abs(found - exact)) < relative * np.max(np.abs(exact))
 
 
 def test_duplicate_samples_leave_a_singular_matrix_to_the_jitter():
@@ -86,3 +87,14 @@ def test_pairs_that_creep_are_helped_to_the_same_optimum(groups, monkeypatch):
     assert pairs.converged
     assert helped.n_iter < pairs.n_iter
     assert abs(helped.dual - pairs.dual) <= helped.gap + pairs.gap
+
+
+def test_pairs_that_creep_over_all_samples_are_helped(monkeypatch):
+    # Two columns for 35 samples: pairs alone take 2e8 steps, three minutes.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(35, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=35)
+    risk = RegularizedRisk(Huber(1.0), Dense(X @ X.T), y, 1e6, np.ones((35, 1)))
+    monkeypatch.setattr(smo, "MAX_CALL_WORK", 1e5)
+    found = minimize(risk, SMO(tol=1e-8, max_iter=100_000))
+    assert found.converged

@@ -24,7 +24,7 @@ from mercer.gram.base import Gram
 from mercer.losses.base import Loss, WeightedLosses
 from mercer.losses.fenchel_young import young_gap
 
-__all__ = ["Certificate", "RegularizedRisk", "coefficient_size"]
+__all__ = ["Certificate", "RegularizedRisk", "coefficient_size", "value_roots"]
 
 # Rows and columns of a matrix whose largest value stands for all.
 MAX_LOOKED_AT_ROWS, MAX_LOOKED_AT_COLUMNS = 64, 2048
@@ -230,26 +230,31 @@ class RegularizedRisk:
 
     @cached_property
     def roots(self) -> Array:
-        r"""Return :math:`\sqrt{K_{ii}}`, by which values are bounded: :math:`|K_{ij}|` by products.
-
-        Of kernels that are positive definite. The largest value in some rows stands for that of
-        others, whose diagonal is not positive.
-        """
-        diagonal = self.K.diag()
-        if np.all(diagonal > 0.0):
-            return np.sqrt(diagonal)
-        rows, columns = (
-            np.arange(0, self.n, -(-self.n // most))
-            for most in (MAX_LOOKED_AT_ROWS, MAX_LOOKED_AT_COLUMNS)
-        )
-        values = np.abs(self.K.block(rows, columns))
-        return np.full(self.n, np.sqrt(float(np.max(values, initial=0.0))))
+        """Return what :func:`value_roots` makes of K."""
+        return value_roots(self.K)
 
     def take(self, index: NDArray[np.intp], K: Gram) -> RegularizedRisk:
         """Restrict the problem to the samples ``index``, whose Gram is ``K``."""
         return RegularizedRisk(
             self.loss.take(index), K, self.y[index], self.c[index], self.B[index], self.d
         )
+
+
+def value_roots(K: Gram) -> Array:
+    r"""Return :math:`\sqrt{K_{ii}}`, by which values are bounded: :math:`|K_{ij}|` by products.
+
+    Of kernels that are positive definite. The largest value in some rows stands for that of
+    others, whose diagonal is not positive.
+    """
+    diagonal = K.diag()
+    if np.all(diagonal > 0.0):
+        return np.sqrt(diagonal)
+    n = len(diagonal)
+    rows, columns = (
+        np.arange(0, n, -(-n // most)) for most in (MAX_LOOKED_AT_ROWS, MAX_LOOKED_AT_COLUMNS)
+    )
+    values = np.abs(K.block(rows, columns))
+    return np.full(n, np.sqrt(float(np.max(values, initial=0.0))))
 
 
 def coefficient_size(a: Array, c: Array, unit: float) -> Array:

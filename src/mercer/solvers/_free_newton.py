@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs
 
 from mercer._typing import AnyArray, Array
 
@@ -29,7 +29,7 @@ __all__ = ["newton_cost", "newton_step"]
 FACTOR_SPEED, PASSES = 50.0, 8.0
 # Largest number of free coefficients: their factor takes 64 MB, a third of it more what holds some.
 MAX_FREE = 4000
-# Added to the diagonal, relative to its largest entry, in rounding errors of float32.
+# Added to the diagonal, relative to its largest entry, in rounding errors.
 JITTER_ROUNDINGS = 30.0
 # Rounds in which coefficients are held at bounds, and the part of them that may be.
 MAX_ROUNDS, MAX_HELD_PART = 10, 0.3
@@ -88,24 +88,25 @@ def _step(
 
     The matrix of these is overwritten.
     """
-    A, n = K.astype(np.float32, copy=False), len(q)
-    diag = np.einsum("ii->i", A)
-    diag += q + JITTER_ROUNDINGS * float(np.finfo(np.float32).eps) * float(np.max(diag))
+    dtype, n = K.dtype, len(q)
+    diag = np.einsum("ii->i", K)
+    diag += q + JITTER_ROUNDINGS * float(np.finfo(dtype).eps) * float(np.max(diag))
+    potrf, potrs = get_lapack_funcs(("potrf", "potrs"), dtype=dtype)
     # The matrix is symmetric: its transpose is in the order that LAPACK reads.
-    factor, info = lapack.spotrf(A.T, lower=0, clean=0, overwrite_a=1)
+    factor, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
     if info:
         return None
 
     def solve(right: AnyArray) -> AnyArray:
-        return np.asarray(lapack.spotrs(factor, right, lower=0, overwrite_b=1)[0])
+        return np.asarray(potrs(factor, right, lower=0, overwrite_b=1)[0])
 
     groups = [np.flatnonzero(group == g) for g in np.unique(group[group >= 0])]
-    right = np.zeros((n, 1 + len(groups)), np.float32, order="F")
+    right = np.zeros((n, 1 + len(groups)), dtype, order="F")
     right[:, 0] = -gradient
     for g, inside in enumerate(groups):
         right[inside, 1 + g] = 1.0
     first, most = len(groups), len(groups) + int(MAX_HELD_PART * n)
-    V, newton = np.empty((n, most), np.float32, order="F"), solve(right)
+    V, newton = np.empty((n, most), dtype, order="F"), solve(right)
     V[:, :first], newton = newton[:, 1:], newton[:, 0]
     held, e = np.empty(0, dtype=np.intp), np.zeros(first)
     step = newton.astype(np.float64)
@@ -121,7 +122,7 @@ def _step(
                 multipliers = np.linalg.solve(S.astype(np.float64), s[:, 0] - e)
             except np.linalg.LinAlgError:
                 return None
-            step = newton.astype(np.float64) - V[:, :k] @ multipliers.astype(np.float32)
+            step = newton.astype(np.float64) - V[:, :k] @ multipliers.astype(dtype)
         if not np.all(np.isfinite(step)):
             return None
         step[held] = e[first:]
@@ -129,7 +130,7 @@ def _step(
         leaving = np.flatnonzero(cut != step)
         if not len(leaving) or k + len(leaving) > most:
             break
-        E = np.zeros((n, len(leaving)), np.float32, order="F")
+        E = np.zeros((n, len(leaving)), dtype, order="F")
         E[leaving, np.arange(len(leaving))] = 1.0
         V[:, k : k + len(leaving)] = solve(E)
         held, e = np.concatenate([held, leaving]), np.concatenate([e, cut[leaving]])

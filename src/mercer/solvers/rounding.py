@@ -65,9 +65,9 @@ def decision_error(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float
 
 def is_moved(risk: RegularizedRisk, a: Array, before: Array) -> bool:
     """Answer whether snapping changed a decision value by more than its rounding error."""
-    root = np.sqrt(np.maximum(risk.K.diag(), 0.0))
+    root = risk.roots
     change = float(np.max(root, initial=0.0)) * float(root @ np.abs(a - before))
-    return change > KNOWN_ROUNDING * max(risk.size(a, np.zeros(risk.q), risk.y), MIN_NORMAL)
+    return change > max(decision_error(risk, a, np.zeros(risk.q), risk.y), MIN_NORMAL)
 
 
 def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> Certificate:

@@ -25,7 +25,7 @@ from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.row_store import MAX_WHOLE_ROWS
 from mercer.losses.base import DualTerms, Loss, QuadraticDualLoss
-from mercer.problems.risk import RegularizedRisk
+from mercer.problems.risk import RegularizedRisk, value_roots
 from mercer.solvers._pairs import pack
 from mercer.solvers.auto import THRESHOLDS, Auto, by_factor, decomposition
 from mercer.solvers.base import Solver
@@ -140,7 +140,7 @@ class SolutionBatch(Sequence[Solution]):
         self.met = np.zeros(k, dtype=bool)
         self.seconds, self.certified = 0.0, 0.0
         self.histories: dict[int, tuple[Progress, ...]] = {}
-        self.peak = float(np.maximum.reduce(np.abs(parts.gram.diag())))
+        self.peak = float(np.maximum.reduce(value_roots(parts.gram))) ** 2
         if parts.d.any():
             start_parts(_unsigned(parts.ends), _unsigned(parts.cuts), parts.d, packed, self.a)
 

@@ -274,7 +274,7 @@ class SMO(Solver):
                 monitor.left(state.steps, int(max(100, min(most_taken, short)))),
                 100,
             )
-            if looseness == INSIDE_VIOLATION_PART and taken >= most_taken:
+            if looseness <= INSIDE_VIOLATION_PART and taken >= most_taken:
                 # Pairs creep inside: one factorization for as much time as they have taken.
                 crept += MAX_CALL_WORK
                 if crept >= newton_cost(int(np.count_nonzero(up[W] == down[W]))):
