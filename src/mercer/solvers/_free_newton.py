@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import get_lapack_funcs
+from scipy.linalg.lapack import dpotrf, dpotrs, spotrf, spotrs
 
 from mercer._typing import AnyArray, Array
 
@@ -91,7 +91,8 @@ def _step(
     dtype, n = K.dtype, len(q)
     diag = np.einsum("ii->i", K)
     diag += q + JITTER_ROUNDINGS * float(np.finfo(dtype).eps) * float(np.max(diag))
-    potrf, potrs = get_lapack_funcs(("potrf", "potrs"), dtype=dtype)
+    double = dtype == np.float64
+    potrf, potrs = (dpotrf, dpotrs) if double else (spotrf, spotrs)
     # The matrix is symmetric: its transpose is in the order that LAPACK reads.
     factor, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
     if info:
