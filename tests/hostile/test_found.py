@@ -212,7 +212,7 @@ def test_the_objective_is_that_of_the_predictions_whatever_the_weights(estimator
     assert solution.objective >= found - rounding
     assert solution.relative_gap <= 0.01 or not solution.converged
     if weight == 1e12:
-        assert solution.objective < 400.0 or estimator is QuantileSVR
+        assert solution.objective < 2.0 * found or estimator is QuantileSVR
 
 
 @pytest.mark.filterwarnings("ignore::mercer.solvers.ConvergenceWarning")

@@ -136,7 +136,8 @@ class Profile(Stationary):
         )
         # Sparse rows are not moved towards zero: in units they are off by a rounding of their size.
         moved = 2.0 * np.finfo(float).eps * float(np.sqrt(np.max(points.norms)))
-        return known + (moved if is_sparse(X) else 0.0)
+        # Values of a positive definite kernel are no farther apart, also where norms overflow.
+        return float(np.fmin(known + (moved if is_sparse(X) else 0.0), 2.0))
 
     def against(self, Z: Data) -> Evaluator:
         Z = as_points(Z)

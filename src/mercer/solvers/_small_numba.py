@@ -16,6 +16,7 @@ from mercer.solvers._smo_numba import BARE, pair_loop
 from mercer.solvers.rounding import (
     NEGLIGIBLE_LOSS_PART,
     NEGLIGIBLE_TARGET_PART,
+    RELATIVE_ROUNDING,
     SUMMATION_ROUNDING,
 )
 from mercer.solvers.status import GAP_ROUNDING, MAX_RELATIVE_GAP
@@ -241,7 +242,7 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, value_error, a, f, b, 
         row[7], row[8], row[9] = n_free, n_bound - n_free, weights
         # Decision values that are off by rounding, and what that can do to objective and gap.
         spread = largest * np.sqrt(squares)
-        delta = SUMMATION_ROUNDING * max(target, spread) + value_error * spread
+        delta = (SUMMATION_ROUNDING + value_error) * spread + RELATIVE_ROUNDING * target
         doubt = size = 0.0
         for s in range(ends[k], ends[k + one]):
             part, value = terms[s], f[s]
@@ -250,6 +251,7 @@ def measure_parts(ends, cuts, d, terms, c, tols, largest, value_error, a, f, b, 
             below = loss_value(value - delta, part[1], part[0], part[3], part[2], part[4], part[7])
             doubt += max(above, below) - here + abs(a[s]) * delta
             size += abs(a[s])
+        doubt = np.inf if np.isnan(doubt) else doubt
         if doubt > GAP_ROUNDING * abs(primal):
             gap, dual = gap + doubt, dual - 0.5 * delta * size
             row[2], row[4] = gap, dual

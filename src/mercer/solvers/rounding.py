@@ -23,11 +23,12 @@ __all__ = [
 ]
 
 # Rounding errors of decision values, relative to the largest target or term in them.
-RELATIVE_ROUNDING = 2.0 * float(np.finfo(np.float64).eps)
+EPS = float(np.finfo(np.float64).eps)
+RELATIVE_ROUNDING = 2.0 * EPS
 
 # Rounding errors up to which a decision value is known; and by which two ways to compute and add up
 # the same terms differ, as a certificate and a prediction do.
-KNOWN_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+KNOWN_ROUNDING = 64 * EPS
 
 SUMMATION_ROUNDING = 8.0 * RELATIVE_ROUNDING
 
@@ -57,10 +58,12 @@ def decision_error(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float
     """Return by how much decision values may differ that are computed in two ways.
 
     Another order of sums, and kernel values from products in one and from differences in the other.
+    What is free is added in q roundings, and the sum over the sample in one.
     """
     root = risk.roots
-    values = risk.K.value_error() * float(np.max(root, initial=0.0) * np.linalg.norm(root * a))
-    return SUMMATION_ROUNDING * risk.size(a, b, f) + values
+    spread = float(np.max(root, initial=0.0) * np.linalg.norm(root * a))
+    free = risk.size(np.zeros(risk.n), b, f)
+    return (SUMMATION_ROUNDING + risk.K.value_error()) * spread + (1 + risk.q) * EPS * free
 
 
 def is_moved(risk: RegularizedRisk, a: Array, before: Array) -> bool:
