@@ -55,3 +55,16 @@ def test_predict_and_evaluate_end_with_a_message(tmp_path, ending):
         status, _, err = call("evaluate", model, far)
     assert status == 1
     assert "predicts no finite number for 60 rows" in err
+
+
+@pytest.mark.parametrize(("size", "feature"), [(1.0, 1e200), (1e200, 1.0)])
+def test_evaluate_prints_no_score_whose_squares_overflow(tmp_path, size, feature):
+    """Predictions of 1e200 are finite, and so are targets of that size; squares are neither."""
+    model = tmp_path / "m.skops"
+    shell(
+        f"mercer fit {written(tmp_path)} --target y --machine LSSVR --set kernel=linear -o {model}"
+    )
+    status, out, err = call("evaluate", model, written(tmp_path, size, feature))
+    assert status == 1
+    assert "squares beyond the range of floating point" in err
+    assert "RMSE" not in out

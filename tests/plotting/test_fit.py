@@ -102,6 +102,21 @@ def test_effects_are_partial_dependence():
     assert [axes.get_xlabel() for axes in display.axes_] == ["x1", "x0"]
 
 
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_effects_of_whole_numbers_are_not_rounded(kind):
+    """An array of whole numbers had the value 0 between 0 and 1."""
+    rows = np.column_stack([np.arange(60), np.arange(60) % 2])
+    X = pd.DataFrame(rows, columns=["a", "b"]) if kind == "frame" else rows
+    machine = LinearRegression().fit(X, rows @ [2.0, 5.0])
+    effect = EffectDisplay.from_estimator(machine, X, features=[0]).effects[0]
+    assert np.any(effect.values % 1.0)
+    expected = 2.0 * effect.values
+    np.testing.assert_allclose(effect.mean, expected - expected.mean(), atol=1e-9)
+    # The other column is held at its median, a half.
+    line = FitDisplay.from_estimator(machine, X, features=[0])
+    np.testing.assert_allclose(line.values, 2.0 * line.grid[0] + 2.5, atol=1e-9)
+
+
 def test_effects_of_an_additive_machine_are_its_terms():
     machine = AdditiveRegressor(C=10.0).fit(X, Y)
     display = EffectDisplay.from_estimator(machine, X, features=[0])

@@ -289,7 +289,15 @@ def _scored(
         if classes.dtype.kind != y.dtype.kind:
             y, f, classes = y.astype(str), f.astype(str), classes.astype(str)
         return of_classes(y, f, None if proba is None else proba(X), classes)
-    found = of_numbers(y, f)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = of_numbers(y, f)
+    # NaN is the R2 of one row.
+    if np.isinf(list(found.values())).any():
+        raise Refusal(
+            f"errors of up to {found['largest error']:.0e} and targets of up to "
+            f"{np.max(np.abs(y)):.0e} have squares beyond the range of floating point, so that "
+            "there is no score; change the units of the target, and fit again."
+        )
     coverage = coverage or model.card.get("coverage")
     return found if coverage is None else found | of_intervals(y, model.intervals(X, coverage))
 

@@ -17,7 +17,7 @@ from mercer.solvers import ConvergenceWarning, Solution
 from mercer.solvers.minimizing import minimize_all
 from mercer.solvers.small import RiskBatch
 
-__all__ = ["EarlyStop", "finite", "solve_subproblems"]
+__all__ = ["EarlyStop", "finite", "last_solution", "solve_subproblems"]
 
 
 class EarlyStop(ConvergenceWarning, SklearnWarning):  # type: ignore[misc]
@@ -50,7 +50,7 @@ def solve_subproblems(
         task = context.subcontext(task_name=title or "problem", max_subtasks=None)
         task.call_on_fit_task_begin(estimator=machine)
         with watched(machine, title, task, stop) as listener, finite():
-            yield _start(machine, k, n, risk), listener
+            yield last_solution(machine, k, n, risk), listener
         stop |= bool(task.call_on_fit_task_end(estimator=machine))
 
     batch: RiskBatch | None = None
@@ -65,7 +65,9 @@ def solve_subproblems(
     )
 
 
-def _start(machine: Solving, k: int, n_problems: int, risk: RegularizedRisk) -> Solution | None:
+def last_solution(
+    machine: Solving, k: int, n_problems: int, risk: RegularizedRisk
+) -> Solution | None:
     """Return the last solution of problem ``k`` if it can start this one and that is wanted.
 
     Coefficients grow in proportion to a new ``C``, which keeps those on their bounds there and

@@ -133,7 +133,8 @@ class Section:
 
     def _table(self, columns: dict[int, Array]) -> PointsLike:
         if not self.frame:
-            return np.column_stack([columns[j] for j in sorted(columns)]).astype(self.X.dtype)
+            rows = np.column_stack([columns[j] for j in sorted(columns)])
+            return rows.astype(self.X.dtype) if _keeps(self.X.dtype) else rows
         made = type(self.X)({self.X.columns[j]: values for j, values in columns.items()})
         return made.astype({name: kind for name, kind in self.X.dtypes.items() if _keeps(kind)})
 

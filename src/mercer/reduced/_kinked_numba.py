@@ -60,24 +60,27 @@ def along(g, c, v, bent):
 def fenchel_young(t, v, c, above, below, flat_above, flat_below, low, high):
     """Return the sums of losses, of conjugates, and of losses and conjugates less ``v t``.
 
-    Summands of the last are not negative, and lose no digits by a difference of sums.
+    Summands of the last are not negative, and lose no digits by a difference of sums. A value that
+    is NaN has a cost that is NaN: comparisons are such that it takes neither side.
     """
     losses, conjugates, young = 0.0, 0.0, 0.0
     for i in range(t.shape[0]):
         up, down = above[i], below[i]
         q = flat_above[i]
         r = flat_below[i]
-        right, left = max(t[i] - up, 0.0), min(t[i] - down, 0.0)
+        right = 0.0 if t[i] <= up else t[i] - up
+        left = 0.0 if t[i] >= down else t[i] - down
         largest, smallest = high[i], low[i]
         rise = min(right / q, largest) if q > 0.0 else largest
         fall = max(left / r, smallest) if r > 0.0 else smallest
-        loss = rise * (right - 0.5 * q * rise) if right > 0.0 else 0.0
-        loss += fall * (left - 0.5 * r * fall) if left < 0.0 else 0.0
+        loss = 0.0 if right <= 0.0 else rise * (right - 0.5 * q * rise)
+        loss += 0.0 if left >= 0.0 else fall * (left - 0.5 * r * fall)
         conjugate = max(v[i], 0.0) * (up + 0.5 * q * v[i])
         conjugate += min(v[i], 0.0) * (down + 0.5 * r * v[i])
         losses += c[i] * loss
         conjugates += c[i] * conjugate
-        young += c[i] * max(loss + conjugate - v[i] * t[i], 0.0)
+        gap = loss + conjugate - v[i] * t[i]
+        young += 0.0 if gap <= 0.0 else c[i] * gap
     return losses, conjugates, young
 
 

@@ -32,7 +32,8 @@ from mercer.problems.risk import Certificate, RegularizedRisk
 from mercer.solvers.base import Answer
 from mercer.solvers.certify import snap_to_box
 from mercer.solvers.monitor import Monitor
-from mercer.solvers.status import MAX_RESIDUAL
+from mercer.solvers.rounding import decision_error, rounding_effect
+from mercer.solvers.status import MAX_RELATIVE_GAP, MAX_RESIDUAL
 
 __all__ = ["TINY", "Point", "Search", "System", "follow"]
 
@@ -42,6 +43,9 @@ BOUNDARY_PART = 0.995
 FIXING_GAP = 1e-3
 # Steps without a better answer after which there will be none.
 MAX_IDLE_STEPS = 25
+# A gap below this part of what rounding of decision values adds to it in a certificate is not worth
+# a step, unless it is too large a part of the objective.
+ROUNDING_PART = 0.1
 # Smaller than anything that matters, larger than zero.
 TINY = 1e-300
 
@@ -231,7 +235,8 @@ class Search:
     tol : float
         Largest violation of an optimality condition at the answer.
     gap : float
-        Largest gap at the answer, relative to the objective and ``least``.
+        Largest gap at the answer, relative to the objective and ``least``, where rounding of
+        decision values leaves no larger one.
     least : float, default=1.0
         What an objective counts at least.
     """
@@ -318,7 +323,9 @@ class Search:
         """Certify an answer, keep it if it is the best, and say whether it is good enough."""
         a = snap_to_box(self.risk, a)
         c = self.risk.certificate(a, b)
-        gap = c.gap / (self.gap * (self.least + abs(c.primal)))
+        rounding = rounding_effect(self.risk, a, c.f, decision_error(self.risk, a, b, c.f))
+        explained = ROUNDING_PART * min(rounding, MAX_RELATIVE_GAP * abs(c.primal))
+        gap = c.gap / max(self.gap * (self.least + abs(c.primal)), explained)
         score = max(c.violation / self.tol, gap, c.residual / MAX_RESIDUAL)
         if score < 0.9 * self.score:
             self.idle = 0

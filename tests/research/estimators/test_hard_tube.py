@@ -6,6 +6,7 @@ import pytest
 
 from mercer import SVR
 from mercer.kernels import Gaussian, Linear
+from mercer.machines.solving import EarlyStop
 from mercer.research.estimators import HardTubeSVR, InfeasibleTube
 from mercer.research.programs import chebyshev
 from mercer.research.programs.chebyshev import smallest_tube
@@ -70,7 +71,7 @@ def test_the_smallest_tube_is_the_chebyshev_fit(seed):
     assert smallest_tube(np.eye(30), y, B).epsilon == 0.0
 
 
-@pytest.mark.filterwarnings("ignore:Solver terminated early")  # coefficients of 1e11 have no gap
+@pytest.mark.filterwarnings("ignore:.*double precision cannot tell")  # coefficients of 1e11
 @pytest.mark.parametrize("points", ["plane", "line"])
 def test_no_proof_is_given_against_a_function_that_exists(points):
     rng = np.random.default_rng(0)
@@ -107,3 +108,39 @@ def test_proofs_hold_for_conic_programs(seed, offset):
     assert caught.value.smallest == pytest.approx(best, rel=1e-7, abs=1e-11 * offset)
     machine = HardTubeSVR(1.1 * best, Linear(), tol=1e-6).fit(X, y + offset)
     assert np.max(np.abs(machine.predict(X) - y - offset)) <= 1.1 * best + 2e-6
+
+
+def noisy(n):
+    """Noise that a tube of .1 follows from sample to sample."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 5))
+    return X, np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
+
+
+def test_a_narrow_tube_takes_few_steps():
+    """Weights grew by a hundred, with half a million pair steps at each and a path after them."""
+    X, y = noisy(400)
+    machine = HardTubeSVR(0.1, Gaussian(1.58)).fit(X, y)
+    a, K = machine.solution_.a, Gaussian(1.58)(X)
+    r = y - machine.predict(X)
+    # Both values of the problem without a weight, from its own definition: they enclose the norm.
+    dual = a @ y - 0.1 * np.abs(a).sum() - 0.5 * a @ K @ a
+    assert abs(a.sum()) <= 1e-12 * np.abs(a).sum()
+    assert np.max(np.abs(r)) <= 0.1 + 1e-3
+    assert 0.5 * a @ K @ a == pytest.approx(dual, rel=1e-6)
+    # The trial of pair steps, and one path.
+    assert machine.solution_.n_iter <= 50_000 + 50
+    assert np.max(np.abs(a)) < machine.C_ < 100 * np.max(np.abs(a))
+
+
+def test_a_wide_tube_takes_pair_steps_only():
+    X, y = noisy(400)
+    machine = HardTubeSVR(2.0, Gaussian(1.58)).fit(X, y)
+    assert machine.solution_.solver == "SMO"
+    assert np.max(np.abs(y - machine.predict(X))) <= 2.0 + 1e-3
+
+
+def test_a_tube_ends_at_the_limit_of_its_steps():
+    X, y = noisy(100)
+    with pytest.warns(EarlyStop, match="Solver terminated early"):
+        HardTubeSVR(0.2, Gaussian(1.58), solver="smo", max_time=1e-9).fit(X, y)

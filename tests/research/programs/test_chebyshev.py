@@ -73,3 +73,24 @@ def test_no_program_is_solved_where_a_function_is_near_enough(monkeypatch):
     # A straight line by least squares is within 1 of these.
     found = smallest_tube(np.outer(x, x), x + [0.5, -0.5] * 3, np.ones((6, 1)), enough=1.0)
     assert 0.5 - 0.3 < found.epsilon <= 1.0
+
+
+def test_no_matrix_of_all_samples_is_decomposed_twice(monkeypatch):
+    """Singular values of the columns that the kernel matrix does not span are enough."""
+    sizes, svd = [], np.linalg.svd
+    monkeypatch.setattr(
+        np.linalg, "svd", lambda M, **kwargs: sizes.append(M.shape) or svd(M, **kwargs)
+    )
+    x = np.linspace(-1.0, 1.0, 30)
+    y = np.sin(7.0 * x) + 0.1 * np.cos(40.0 * x)
+    # Columns that K spans, and one twice.
+    B = np.column_stack([x, np.ones(30), x + 1.0, x**2])
+    found = smallest_tube(np.outer(x, x), y, B)
+    assert sizes == [(30, 4)]
+    M = np.column_stack([np.ones(30), x, x**2, np.ones(30)])
+    N = np.column_stack([-M[:, :3], np.ones(30)])
+    other = optimize.linprog(
+        [0, 0, 0, 1], A_ub=-np.r_[M, N], b_ub=-np.r_[y, -y], bounds=(None, None)
+    )
+    assert found.epsilon == pytest.approx(other.fun, rel=1e-8)
+    assert found.lower == pytest.approx(other.fun, rel=1e-8)

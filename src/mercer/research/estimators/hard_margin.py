@@ -25,6 +25,7 @@ from mercer.kernels.dot_product import Linear
 from mercer.kernels.stretched import Stretched
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge
+from mercer.machines.base import KernelMachine
 from mercer.machines.callbacks import Listener, TaskContext, watched
 from mercer.machines.classifier import refuse_one_class
 from mercer.machines.evaluating import dense
@@ -44,7 +45,7 @@ from mercer.research.estimators.hulls import (
 from mercer.solvers import InteriorPoint, Progress, Solution, Solver, Status, minimize
 from mercer.solvers.solution import Terms
 
-__all__ = ["HardMarginSVC", "separability"]
+__all__ = ["HardMarginSVC", "path_of_few", "separability"]
 
 # Hulls closer than this, relative to the largest norm of a point, are looked at by an active set:
 # a solver over kernel values knows the square of their distance.
@@ -247,12 +248,10 @@ class HardMarginSVC(PairwiseClassifier):
         if not square:  # a kernel of distances, which is its own unit
             square = float(np.max(np.abs(risk.K.rows(np.arange(1))))) or 1.0
         hulls = _Hulls(risk, square, constant_column(self.null_space_names_) or 0)
-        start, solver = None, self._make_solver()
-        tolerances: tuple[float, ...] = TOLERANCES
-        if self.solver == "auto" and risk.n <= SMALL and self._definite:
-            steps = self.max_iter if self.max_iter >= 0 else STEPS
-            solver = InteriorPoint(max_iter=steps, max_time=self.max_time)
-            tolerances = TOLERANCES[1:]  # its last digits are the cheapest
+        start, path = None, path_of_few(self, risk.n)
+        solver = path or self._make_solver()
+        # The last digits of a path are the cheapest.
+        tolerances: tuple[float, ...] = TOLERANCES[1:] if path else TOLERANCES
         if self.solver == "auto" and risk.n <= FEW and self.max_iter < 0 and risk.q == 2:
             found = hulls.measure(hulls.refined())
             tolerances = () if found.meet or found.enclosed(self.tol) else tolerances
@@ -304,6 +303,17 @@ class HardMarginSVC(PairwiseClassifier):
             )
         status = Status.CONVERGED if converged else Status.STALLED
         return found._replace(solution=replace(solution, status=status))
+
+
+def path_of_few(machine: KernelMachine, n: int) -> InteriorPoint | None:
+    """Return the interior point for small samples, None where another solver is to be taken.
+
+    Its steps do not grow with multipliers, which have no limit where no error is allowed.
+    """
+    if machine.solver != "auto" or n > SMALL or not machine._definite:
+        return None
+    steps = machine.max_iter if machine.max_iter >= 0 else STEPS
+    return InteriorPoint(machine.tol, max_iter=steps, max_time=machine.max_time)
 
 
 class HullPoints(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
@@ -15,19 +16,25 @@ from mercer._typing import AnyArray, Array, Constraints, Function
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
 from mercer.losses.regression import EpsilonInsensitive
-from mercer.machines.callbacks import TaskContext
+from mercer.machines.callbacks import TaskContext, watched
 from mercer.machines.low_rank import LowRankProblem, irreducible
 from mercer.machines.regression import Regression
+from mercer.machines.solving import EarlyStop, finite, last_solution
 from mercer.machines.subproblems import Rows, Sample, Subproblem
 from mercer.problems.risk import RegularizedRisk
+from mercer.research.estimators.hard_margin import path_of_few
 from mercer.research.programs.chebyshev import smallest_tube
-from mercer.solvers import Solution
+from mercer.solvers import Solution, Solver, Status, minimize
+from mercer.solvers.auto import THRESHOLDS
 
 __all__ = ["HardTubeSVR", "InfeasibleTube"]
 
 # The first weight of errors in units of targets over kernel values, the factor by which it grows
 # while a multiplier reaches it, and the largest that leaves digits to see anything by.
 FIRST, GROWTH, LARGEST = 100.0, 100.0, 1e12
+
+# The weight at the end in units of the largest multiplier.
+MARGIN = 2.0
 
 
 class InfeasibleTube(ValueError):  # noqa: N818
@@ -136,22 +143,64 @@ class HardTubeSVR(Regression):
         return [Subproblem("", RegularizedRisk(self._loss(), K, y, c, B))]
 
     def _minimize(self, subproblems: Sequence[Subproblem], context: TaskContext) -> list[Solution]:
-        risk, factor, steps = subproblems[0].risk, 1.0, 0
+        risk = subproblems[0].risk
+        path = None if risk.K.root() is not None else path_of_few(self, risk.n)
+        solver = self._make_solver()
+        if path is not None and solver.max_iter < 0:
+            # Few pair steps suffice in a wide tube; in a narrow one they creep.
+            solver = solver.set_params(max_iter=THRESHOLDS.max_pair_steps)
+        solution, factor, steps = last_solution(self, 0, 1, risk), 1.0, 0
         while True:
-            here = RegularizedRisk(risk.loss, risk.K, risk.y, factor * risk.c, risk.B)
-            solution = super()._minimize([subproblems[0]._replace(risk=here)], context)[0]
-            self.C_ = float(np.max(here.c))
+            solution, warned = self._penalized(risk, factor, solver, solution, context)
             steps += solution.n_iter + 1
+            ended = solution.status in (Status.MAX_TIME, Status.STOPPED)
+            reached = float(np.max(np.abs(solution.a))) / float(np.max(risk.c))
+            crept = solution.status is Status.MAX_ITER and path not in (None, solver)
             # Below its weight a multiplier is that of a constraint: the penalty is exact.
-            if np.max(np.abs(solution.a)) < 0.99 * self.C_ or self.C_ > LARGEST:
-                live = here.c > 0
-                error = float(np.max(np.abs(risk.y - solution.f)[live]))
-                if error > self.epsilon + 10.0 * self.tol < self.epsilon_min_:
-                    raise ValueError(
-                        f"whether a function stays within epsilon={self.epsilon:g} of all targets "
-                        f"is not decided: errors of up to {min(error, self.epsilon_min_):.3g} were "
-                        "reached, and no larger tolerance is proven. Raise epsilon, or use a "
-                        "kernel that tells the points apart."
-                    )
-                return [replace(solution, n_iter=steps, reason="an exact penalty")]
+            exact = reached < 0.99 * factor and not crept
+            if exact or ended or FIRST * factor >= LARGEST:
+                break
+            if path not in (None, solver):
+                # A path takes as many steps where the weight is much too large.
+                solver, factor = path, GROWTH**2 * factor
             factor *= GROWTH
+        enough = max(MARGIN * reached, 1.0)
+        if enough < factor and not ended:
+            # A weight multiplies what rounding leaves of the gap.
+            factor = enough
+            solution, warned = self._penalized(risk, factor, solver, solution, context)
+            steps += solution.n_iter + 1
+        self.C_ = factor * float(np.max(risk.c))
+        for warning in warned:
+            warnings.warn(warning.message, stacklevel=6)
+        error = float(np.max(np.abs(risk.y - solution.f)[risk.c > 0]))
+        if error > self.epsilon + 10.0 * self.tol < self.epsilon_min_ and not ended:
+            raise ValueError(
+                f"whether a function stays within epsilon={self.epsilon:g} of all targets "
+                f"is not decided: errors of up to {min(error, self.epsilon_min_):.3g} were "
+                "reached, and no larger tolerance is proven. Raise epsilon, or use a "
+                "kernel that tells the points apart."
+            )
+        return [replace(solution, n_iter=steps, reason="an exact penalty")]
+
+    def _penalized(
+        self,
+        risk: RegularizedRisk,
+        factor: float,
+        solver: Solver,
+        start: Solution | None,
+        context: TaskContext,
+    ) -> tuple[Solution, list[warnings.WarningMessage]]:
+        """Minimize with other weights, and return the solution with the warnings about it."""
+        here = RegularizedRisk(risk.loss, risk.K, risk.y, factor * risk.c, risk.B)
+        task = context.subcontext(task_name="problem", max_subtasks=None)
+        task.call_on_fit_task_begin(estimator=self)
+        with (
+            watched(self, "", task, False) as listener,
+            warnings.catch_warnings(record=True) as warned,
+            finite(),
+        ):
+            warnings.simplefilter("always", EarlyStop)
+            solution = minimize(here, solver, start, listener=listener, warning=EarlyStop)
+        task.call_on_fit_task_end(estimator=self)
+        return solution, warned

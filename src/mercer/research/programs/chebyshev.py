@@ -94,15 +94,18 @@ def smallest_tube(K: Array, y: Array, B: Array | None = None, enough: float = 0.
         # What is smaller than the rounding of the matrix may be zero.
         kept = values > n * EPS * max(float(values[-1]), 0.0)
         U, values = vectors[:, kept], values[kept]
-        M = np.column_stack([U, B])
-        left, sizes, right = interruptible(np.linalg.svd, M, full_matrices=False)
-        sure = sizes > n * EPS * np.max(sizes, initial=0.0)
-        Q, back = left[:, sure], right[sure].T / sizes[sure]
+        # What U does not span of B, orthogonal to it to the last digit.
+        rest = B - U @ (U.T @ B)
+        left, sizes, right = np.linalg.svd(rest - U @ (U.T @ rest), full_matrices=False)
+        sure = sizes > n * EPS
+        W, back = left[:, sure], right[sure].T / sizes[sure]
+        Q = np.hstack([U, W])
 
         def function(values_on_Q: Array) -> tuple[float, Array, Array]:
             """Return the function with coefficients on Q, as those of K and B."""
-            c = back @ values_on_Q
-            return _error(K, B, y, U @ (c[: len(values)] / values), c[len(values) :])
+            b = back @ values_on_Q[len(values) :]
+            c = values_on_Q[: len(values)] - U.T @ (B @ b)
+            return _error(K, B, y, U @ (c / values), b)
 
         nearest = min(nearest, function(Q.T @ y), key=lambda found: found[0])
     if nearest[0] <= wanted or Q.shape[1] == n:
