@@ -204,7 +204,7 @@ class Nystrom(Approximation):
         the centres themselves.
     max_m : int, default=4096
         Largest number of centres that "auto" may come to.
-    random_state, memory_limit, checkpoint, device, n_jobs :
+    random_state, memory_limit, checkpoint, n_jobs :
         As in :class:`Approximation`.
 
     References
@@ -232,7 +232,6 @@ class Nystrom(Approximation):
     random_state: int = 0
     memory_limit: str | int | float = "2GB"
     checkpoint: Any = None
-    device: str | None = None
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:

@@ -260,7 +260,7 @@ class RandomFeatures(Approximation):
         Number of functions.
     kind : {"auto", "fourier", "orthogonal", "qmc", "sketch"}, default="auto"
         As in :func:`random_features`.
-    random_state, memory_limit, checkpoint, device, n_jobs :
+    random_state, memory_limit, checkpoint, n_jobs :
         As in :class:`Approximation`.
 
     References
@@ -280,7 +280,6 @@ class RandomFeatures(Approximation):
     random_state: int = 0
     memory_limit: str | int | float = "2GB"
     checkpoint: Any = None
-    device: str | None = None
     n_jobs: int | None = None
     pool_size = 256
 
