@@ -12,7 +12,6 @@ from mercer._typing import Array
 from mercer.estimators import (
     LSSVC,
     CensoredRegressor,
-    GeneralizedLeastSquares,
     HeteroscedasticNuSVR,
     HeteroscedasticSVR,
     MissingInputClassifier,
@@ -175,16 +174,6 @@ def _band(model: QuantileBand) -> Plan:
         }
 
     return Plan(model, write, {"prediction": 1, "interval": 2, "quantiles": k}, None, Z, wide)
-
-
-def _trend(model: GeneralizedLeastSquares) -> Plan:
-    p, b = model.n_features_in_, np.atleast_2d(model.null_space_coef_)
-    Z = np.random.default_rng(0).normal(size=(TRIED_POINTS, p))
-
-    def write(x: Value) -> Outputs:
-        return {"prediction": free_part(x, model.null_space_, b, p, np.zeros(p))}
-
-    return Plan(model, write, {"prediction": 1}, None, Z, True)
 
 
 # Classifiers -------------------------------------------------------------------------------------
@@ -355,7 +344,6 @@ def _missing_classes(model: MissingInputClassifier) -> Plan:
 
 register(
     {
-        GeneralizedLeastSquares: _trend,
         MissingInputRegressor: _missing,
         MissingInputClassifier: _missing_classes,
         OneClassSVM: _one_class,
