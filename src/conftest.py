@@ -1,11 +1,8 @@
-"""Leave the examples of a module aside where the package that it stands on is not installed."""
+"""Fixtures of the examples in docstrings."""
 
 import sys
-from importlib.util import find_spec
 
 import pytest
-
-collect_ignore = [] if find_spec("torch") else ["mercer/reduced/tensors.py"]
 
 
 @pytest.fixture(autouse=True)

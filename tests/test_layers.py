@@ -52,7 +52,6 @@ FROM_MACHINES_UP = {room for room, level in LEVEL.items() if level >= LEVEL["mac
 DOOR = "_sklearn"
 HOMES = {
     "sklearn": FROM_MACHINES_UP | {DOOR},
-    "torch": {"reduced"},
     "pyarrow": {"data"},
     "h5py": {"data"},
     "zarr": {"data"},

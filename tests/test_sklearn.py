@@ -98,7 +98,7 @@ ELSEWHERE = {
     "GenerativeTopographicMap": "manifold/test_generative.py",
     "KPlanes": "research/manifold/test_planes.py",
     "KernelPCA": "manifold/test_kernel_pca.py",
-    "GeneralizedLeastSquares": "estimators/test_least_squares.py",
+    "GeneralizedLeastSquares": "research/estimators/test_least_squares.py",
     "PrincipalCurve": "manifold/test_curve.py",
     "PrincipalManifold": "manifold/test_principal_manifold.py",
     "PrincipalManifoldCV": "manifold/test_choosing.py",

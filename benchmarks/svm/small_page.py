@@ -27,9 +27,7 @@ STAGES = """
 ## Where the time goes
 
 A grid search spends about half of its time in scikit-learn's own cloning, slicing, scaling and
-scoring, whatever the machine is. The folds are the same for every C, so that their kernel matrices
-are shared (`mercer.gram.shared.share_matrices`). Before each fit that is measured here, shared
-matrices are forgotten: a search finds only those of its own.
+scoring, whatever the machine is.
 
 Microseconds of a fit by the part of the code that spends them: rooms of this library, and packages
 below it. Compiled functions count where they are called. A profiler slows Python down more than

@@ -29,7 +29,7 @@ pool = draw(as_source(X), 1500)
 # %%
 # A choice takes a sample of the rows, and the same rows are sampled wherever they lie.
 
-kinds = ["uniform", "leverage", "rpcholesky", "kmeans", "greedy", "pivoted"]
+kinds = ["uniform", "leverage", "rpcholesky", "kmeans", "pivoted"]
 chosen = {kind: choose(kind, kernel, pool, 40).Z for kind in kinds}
 
 

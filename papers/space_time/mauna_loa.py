@@ -3,9 +3,9 @@
 import numpy as np
 
 from mercer import UniversalKriging
-from mercer.estimators import GeneralizedLeastSquares
 from mercer.kernels import Matern, ThinPlate
 from mercer.regularizers import Constant, Functions, Polynomial
+from mercer.research.estimators import GeneralizedLeastSquares
 from papers.outcome import Result, at_most, near
 from papers.tables import frame
 

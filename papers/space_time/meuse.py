@@ -3,9 +3,9 @@
 import numpy as np
 
 from mercer import UniversalKriging
-from mercer.estimators import GeneralizedLeastSquares
 from mercer.kernels import Matern
 from mercer.regularizers import Constant, Functions
+from mercer.research.estimators import GeneralizedLeastSquares
 from papers.outcome import Claim, Result, at_most, near
 from papers.tables import frame
 

@@ -54,7 +54,7 @@ REGRESSION = [
         mercer.AdditiveRegressor(),
     ),
     *(
-        mercer.estimators.GeneralizedLeastSquares(),
+        mercer.research.estimators.GeneralizedLeastSquares(),
         mercer.UniversalKriging(),
         mercer.research.estimators.HardTubeSVR(1.0),
     ),

@@ -36,7 +36,7 @@ from mercer.regularizers import Constant, Empty, Polynomial
 from mercer.solvers import ConvergenceWarning
 from oracles.conic import expression
 
-PATHS = ("rows", "checkpoint", "device", "passes", "parts")
+PATHS = ("rows", "checkpoint", "passes", "parts")
 """Rows keep their state in memory; sums where memory has no room for it, or rows lie in parts."""
 
 EPS = 2.0**-52
@@ -142,8 +142,7 @@ def _on(path: str) -> Iterator[tuple[dict[str, Any], list[Any]]]:
         patch.setattr(solve, "minimize_reduced", spy)
         if path == "passes":
             patch.setattr(solve, "HELD_MEMORY_SHARE", 1e-9)
-        settings = {"checkpoint": {"checkpoint": folder}, "device": {"device": (np, None)}}
-        yield settings.get(path, {}), seen
+        yield {"checkpoint": folder} if path == "checkpoint" else {}, seen
 
 
 def judge_fit(case: LowRankCase, path: str = "rows") -> list[str]:
@@ -206,7 +205,7 @@ class _Exact:
     def __init__(self, case: LowRankCase, problem: Any) -> None:
         self.case, phi = case, problem.map
         X = np.ascontiguousarray(case.X, dtype=np.float64)
-        self.R = np.asarray(phi.core.raw(X))
+        self.R = np.asarray(phi.raw(X))
         self.T = phi.lift(np.eye(phi.r))
         self.P = problem.null_space(X)
         self.c = case.weights * problem.C[0]

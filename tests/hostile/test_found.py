@@ -22,7 +22,6 @@ from mercer import (
 from mercer._fitting import AllOrNothing
 from mercer.density import KernelCDF
 from mercer.estimators import (
-    GeneralizedLeastSquares,
     HuberSVR,
     LeaveOneOutSVC,
     RobustLSSVR,
@@ -31,7 +30,7 @@ from mercer.estimators import (
     ThinPlateSpline,
 )
 from mercer.preprocessing import Imputer
-from mercer.research.estimators import HardTubeSVR
+from mercer.research.estimators import GeneralizedLeastSquares, HardTubeSVR
 from mercer.research.selection import FixedComplexity
 from mercer.selection import LSSVCCV, LSSVRCV
 from mercer.solvers import ConvergenceWarning, Status

@@ -37,7 +37,6 @@ from mercer.kernels import Gaussian, Linear
 from mercer.local import Local
 from mercer.preprocessing import DateEncoder, RankNormalizer, Scaler
 from mercer.regularizers import (
-    AutoRegressive,
     Breaks,
     Columns,
     Constant,
@@ -115,7 +114,6 @@ MACHINES = {
     "nystrom": (mercer.SVR(approximation=mercer.Nystrom(15)), Y),
     "random features": (mercer.SVR(gamma=0.3, approximation=mercer.RandomFeatures(30)), Y),
     "terms": (mercer.estimators.TermSelector(), Y),
-    "trend": (mercer.estimators.GeneralizedLeastSquares(AutoRegressive(0.4)), Y),
     "tuned": (mercer.selection.LSSVRCV(budget=2), Y),
     "svc": (mercer.SVC(), TWO),
     "svc of three": (mercer.SVC(), THREE),

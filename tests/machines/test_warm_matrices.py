@@ -10,7 +10,8 @@ import pytest
 
 import mercer
 from mercer.gram.lasting import Products, SolverCache
-from mercer.machines.warm_matrices import _kept
+from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
+from mercer.machines.warm_matrices import _kept, key
 
 
 @pytest.fixture(scope="module")
@@ -127,3 +128,41 @@ def test_products_are_those_of_the_nearest_multiple():
     assert near.error == pytest.approx(np.full(6, 0.3))
     assert not lasting.products(np.zeros(6)).error.any()
     assert lasting.products(a[:5]) is None
+
+
+def test_keys_tell_parameters_apart_and_doubt_kernels_of_users():
+    class Own(Gaussian):
+        pass
+
+    different = [
+        Gaussian(1.0),
+        Gaussian(2.0),
+        Gaussian(np.array([1.0, 2.0])),
+        Gaussian(np.array([1.0, 3.0])),
+        Laplacian(1.0),
+        Polynomial(2),
+        Polynomial(3),
+        2.0 * Gaussian(1.0),
+        3.0 * Gaussian(1.0),
+        Gaussian(1.0) + Linear(),
+        Gaussian(1.0) * Linear(),
+        Gaussian(1.0).on([0]),
+        Gaussian(1.0).on([1]),
+    ]
+    assert len({key(kernel) for kernel in different} - {None}) == len(different)
+    assert key(Own()) is None
+    assert key(Own() + Gaussian()) is None
+
+
+def test_a_kernel_of_a_user_may_say_that_it_is_pure():
+    class Pure(Gaussian):
+        pure = True
+
+    class Later(Pure):
+        pass
+
+    assert key(Pure(2.0)) == key(Pure(2.0))
+    assert len({key(Pure(2.0)), key(Pure(3.0)), key(Gaussian(2.0))}) == 3
+    assert key(Pure(2.0) + Linear()) is not None
+    assert key(Later(2.0)) is None  # what it computes is not what its base computes
+    assert key(mercer.kernels.callable.Callable(np.dot)) is None

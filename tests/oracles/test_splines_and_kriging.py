@@ -9,9 +9,10 @@ import pytest
 
 from data import MISSING, load
 from mercer import SmoothingSpline, UniversalKriging
-from mercer.estimators import GeneralizedLeastSquares, ThinPlateSpline, estimate_errors
+from mercer.estimators import ThinPlateSpline, estimate_errors
 from mercer.kernels import Matern, RadialBSpline
 from mercer.regularizers import ARMA, AutoRegressive, Constant, Functions
+from mercer.research.estimators import GeneralizedLeastSquares
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 

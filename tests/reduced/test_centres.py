@@ -1,4 +1,4 @@
-"""Centres against brute force: leverage scores, greedy steps, remainders, clusters."""
+"""Centres against brute force: leverage scores, remainders, clusters."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,6 @@ from mercer.kernels import (
 )
 from mercer.reduced.centres import KINDS, WAYS, Anchored, choose, grow
 from mercer.reduced.clusters import lloyd, nearest_rows, seeds, streamed, units
-from mercer.reduced.greedy import Fit, Trace, best_of_few
 from mercer.reduced.leverage import inclusion, leverage_scores, recursive_scores
 
 KERNELS = [
@@ -61,7 +60,7 @@ def remainder(kernel, X, Z):
 def test_rows_are_different_rows_of_the_sample(kind, kernel):
     X = unbalanced(200)
     pool = pool_of(X, 150, y=X[:, 0])
-    centres = choose(kind, kernel, pool, 20, y=pool.y)
+    centres = choose(kind, kernel, pool, 20)
     assert len(centres) == 20
     assert len(np.unique(centres.Z, axis=0)) == 20
     if centres.index is not None:
@@ -73,7 +72,7 @@ def test_the_choice_does_not_depend_on_the_order_of_rows(kind):
     X = unbalanced(200)
     again = np.random.default_rng(1).permutation(200)
     a, b = (
-        choose(kind, Gaussian(), p, 10, y=p.y)
+        choose(kind, Gaussian(), p, 10)
         for p in (pool_of(X, y=X[:, 0]), pool_of(X[again], y=X[again, 0]))
     )
     assert np.array_equal(a.Z, b.Z)
@@ -83,19 +82,19 @@ def test_the_choice_does_not_depend_on_the_order_of_rows(kind):
 def test_growth_is_nested(kind):
     X = unbalanced(300)
     pool = pool_of(X, y=X[:, 0])
-    few = choose(kind, Gaussian(), pool, 7, y=pool.y)
-    more = grow(kind, Gaussian(), pool, few, 30, y=pool.y)
+    few = choose(kind, Gaussian(), pool, 7)
+    more = grow(kind, Gaussian(), pool, few, 30)
     assert len(more) == 30
     assert np.array_equal(more.Z[:7], few.Z)
     assert len(np.unique(more.Z, axis=0)) == 30
     assert remainder(Gaussian(), X, more.Z) < remainder(Gaussian(), X, few.Z)
 
 
-@pytest.mark.parametrize("kind", ["rpcholesky", "pivoted", "greedy", "matching", "leverage"])
+@pytest.mark.parametrize("kind", ["rpcholesky", "pivoted", "leverage"])
 def test_rows_that_say_nothing_new_are_not_chosen(kind):
     X = np.random.default_rng(0).normal(size=(60, 2))
     pool = pool_of(X, y=X[:, 0])
-    centres = choose(kind, Linear(), pool, 10, y=pool.y)
+    centres = choose(kind, Linear(), pool, 10)
     # The linear kernel of two features has rank two; leverage scores draw without looking back.
     assert len(centres) == (10 if kind == "leverage" else 2)
 
@@ -104,13 +103,13 @@ def test_rows_that_say_nothing_new_are_not_chosen(kind):
 def test_sparse_rows_and_more_centres_than_rows(kind):
     X = sp.random_array((50, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
     pool = pool_of(X, y=np.arange(50.0))
-    centres = choose(kind, Gaussian(3.0), pool, 80, y=pool.y)
+    centres = choose(kind, Gaussian(3.0), pool, 80)
     assert sp.issparse(centres.Z)
     assert len(centres) == pool.X.shape[0]
     assert np.array_equal(np.sort(centres.index), np.arange(pool.X.shape[0]))
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"uniform", "kmeans", "pivoted", "matching"}))
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"uniform", "kmeans", "pivoted"}))
 def test_better_than_uniform_where_rows_are_unbalanced(kind):
     X, kernel = unbalanced(600), Gaussian(1.5)
     pool = pool_of(X)
@@ -126,7 +125,7 @@ def test_better_than_uniform_where_rows_are_unbalanced(kind):
 
 def test_memory_is_kept_by_looking_at_fewer_rows():
     pool = pool_of(unbalanced(600))
-    for kind in ("rpcholesky", "greedy", "pivoted"):
+    for kind in ("rpcholesky", "pivoted"):
         per = WAYS[kind].bytes
         index = choose(kind, Gaussian(), pool, 10, max_bytes=per * 10 * 100).index
         assert np.max(index) < 100
@@ -137,14 +136,12 @@ def test_memory_is_kept_by_looking_at_fewer_rows():
 
 def test_refusals_say_what_to_do():
     pool = pool_of(unbalanced(40))
-    with pytest.raises(ValueError, match=r"one of \['greedy'.*or points, got 'best'"):
+    with pytest.raises(ValueError, match=r"one of \['kmeans'.*or points, got 'best'"):
         choose("best", Gaussian(), pool, 3)
     with pytest.raises(ValueError, match="at least 1, got 0"):
         choose("uniform", Gaussian(), pool, 0)
     with pytest.raises(ValueError, match="give the kernel itself"):
         choose("uniform", Precomputed(), pool, 3)
-    with pytest.raises(ValueError, match="pass y"):
-        choose("matching", Gaussian(), pool, 3)
     with pytest.raises(ValueError, match="'uniform' or 'kmeans'"):
         choose("rpcholesky", Sigmoid(), pool, 3)
     with pytest.raises(ValueError, match="objects, which have no means"):
@@ -154,7 +151,7 @@ def test_refusals_say_what_to_do():
     with pytest.raises(ValueError, match="finite"):
         choose(np.full((4, 3), np.nan), Gaussian(), pool, 3)
     with pytest.raises(ValueError, match="continues a choice of rows"):
-        grow("greedy", Gaussian(), pool, choose("kmeans", Gaussian(), pool, 3), 5)
+        grow("pivoted", Gaussian(), pool, choose("kmeans", Gaussian(), pool, 3), 5)
     with pytest.raises(ValueError, match="choose more than 10 centres"):
         choose("uniform", ThinPlate(order=3), pool, 4)
     flat = pool_of(np.column_stack([np.arange(20.0), np.zeros(20)]))
@@ -218,67 +215,6 @@ def test_chances_add_up_and_follow_the_scores():
     assert np.array_equal(inclusion(scores, 5), [1, 1, 1, 1, 0, 1])
 
 
-# Greedy choices.
-
-
-def brute_trace(K, chosen):
-    """Return tr(K - K_J K_JJ^-1 K_J')."""
-    J = list(chosen)
-    return np.trace(K) - np.trace(K[:, J] @ np.linalg.solve(K[np.ix_(J, J)], K[J]))
-
-
-def test_with_all_candidates_each_step_is_the_best_of_all():
-    X = unbalanced(30)
-    K = Matern(2.0, nu=1.5)(X)
-    ours = best_of_few(Dense(K), 6, Trace(), np.random.default_rng(0), candidates=30)
-    chosen = []
-    for _ in range(6):
-        left = {i: brute_trace(K, [*chosen, i]) for i in range(30) if i not in chosen}
-        chosen.append(min(left, key=left.get))
-    assert ours.tolist() == chosen
-
-
-def brute_objective(K, y, c, chosen):
-    """Return min 1/2 a'K_JJ a + 1/2 sum_i c_i |y_i - K_iJ a|^2 by its normal equations."""
-    J = list(chosen)
-    H = K[np.ix_(J, J)] + K[:, J].T @ (c[:, None] * K[:, J])
-    a = np.linalg.solve(H, K[:, J].T @ (c[:, None] * y))
-    r = y - K[:, J] @ a
-    return 0.5 * np.sum(a * (K[np.ix_(J, J)] @ a)) + 0.5 * np.sum(c[:, None] * r**2)
-
-
-def test_matching_takes_the_row_that_lowers_the_objective_most():
-    rng = np.random.default_rng(3)
-    X = unbalanced(30)
-    K, y, c = Matern(2.0, nu=1.5)(X), rng.normal(size=(30, 2)), rng.uniform(0.5, 2.0, 30)
-    ours = best_of_few(Dense(K), 6, Fit(y, c, 6), np.random.default_rng(0), candidates=30)
-    chosen = []
-    for _ in range(6):
-        left = {i: brute_objective(K, y, c, [*chosen, i]) for i in range(30) if i not in chosen}
-        chosen.append(min(left, key=left.get))
-    assert ours.tolist() == chosen
-
-
-def test_gains_are_exact_decreases_of_the_objective():
-    rng = np.random.default_rng(4)
-    L, y, c = rng.normal(size=(20, 4)), rng.normal(size=(20, 1)), rng.uniform(0.5, 2.0, 20)
-    fit, A = Fit(y, c, 4), np.diag(1.0 / c)
-    for q in L.T:
-        before = 0.5 * float((y.T @ np.linalg.solve(A, y))[0, 0])
-        A = A + np.outer(q, q)
-        after = 0.5 * float((y.T @ np.linalg.solve(A, y))[0, 0])
-        assert np.isclose(fit.gains(q[:, None])[0], before - after, rtol=1e-10)
-        fit.take(q)
-
-
-def test_matching_follows_the_targets():
-    # Targets that vary on one side only: centres are spent there.
-    X = np.random.default_rng(0).uniform(-1.0, 1.0, (400, 1))
-    pool = pool_of(X, y=np.where(X[:, 0] > 0.0, np.sin(20.0 * X[:, 0]), 0.0))
-    index = choose("matching", Gaussian(0.05), pool, 12, C=100.0, y=pool.y).index
-    assert np.mean(pool.X[index] > -0.1) > 0.9
-
-
 def test_pivoted_takes_the_largest_remainder():
     X = unbalanced(40)
     K = Gaussian(2.0)(X)
@@ -313,8 +249,8 @@ def test_beside_its_anchors_a_thin_plate_is_positive_definite_and_vanishes_there
 def test_the_first_centres_of_a_thin_plate_determine_its_polynomials(kind):
     X = 100.0 + np.random.default_rng(0).normal(size=(120, 2))
     pool = pool_of(X, y=X[:, 0])
-    few = choose(kind, ThinPlate(), pool, 10, y=pool.y)
-    more = grow(kind, ThinPlate(), pool, few, 25, y=pool.y)
+    few = choose(kind, ThinPlate(), pool, 10)
+    more = grow(kind, ThinPlate(), pool, few, 25)
     assert np.linalg.matrix_rank(np.column_stack([np.ones(3), few.Z[:3] - 100.0])) == 3
     assert len(more) == len(np.unique(more.Z, axis=0)) == 25
     assert np.array_equal(more.Z[:10], few.Z)

@@ -224,7 +224,9 @@ for _name in ("research.estimators.NuSparseRegressor", "QuantileBand", "SupportV
 for _name in ("SparseRegressor", "UniversalKriging"):
     regression(_name)
 regression("ShapeConstrainedRegressor", constraints=[RISING])
-regression("GeneralizedLeastSquares", errors=mercer.regularizers.AutoRegressive(0.4))
+regression(
+    "research.estimators.GeneralizedLeastSquares", errors=mercer.regularizers.AutoRegressive(0.4)
+)
 regression("MultiOutputSVR", several=True, tol=1e-9)
 extra("MultiOutputSVR", "trend", YY, null_space=TREND, tol=1e-9)
 regression("MissingInputRegressor", sample=GAPS)

@@ -15,7 +15,6 @@ from mercer.estimators.general import KernelLogisticRegression as KernelLogistic
 from mercer.estimators.general import KernelRegressor as KernelRegressor
 from mercer.estimators.intervals import ConformalRegressor as ConformalRegressor
 from mercer.estimators.kriging import UniversalKriging as UniversalKriging
-from mercer.estimators.least_squares import GeneralizedLeastSquares as GeneralizedLeastSquares
 from mercer.estimators.linear_programming import SparseClassifier as SparseClassifier
 from mercer.estimators.linear_programming import SparseRegressor as SparseRegressor
 from mercer.estimators.ls_svc import LSSVC as LSSVC

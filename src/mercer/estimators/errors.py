@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import validate_data
 
 from mercer._typing import Array, PointsLike, TargetsLike
-from mercer.estimators.least_squares import GeneralizedLeastSquares
 from mercer.gram.factor import orthonormal
 from mercer.machines.base import KernelMachine
 from mercer.machines.best_linear import most_likely
-from mercer.machines.outputs import Outputs
 from mercer.machines.unpenalized import unpenalized_columns
 
 __all__ = ["estimate_errors"]
 
-Machine = TypeVar("Machine", Outputs, GeneralizedLeastSquares)
+Machine = TypeVar("Machine", bound=Any)
+
+
+@runtime_checkable
+class Trend(Protocol):
+    """A trend without a function of the kernel: only its errors have a covariance."""
+
+    def _trend_columns(self, X: PointsLike, y: TargetsLike) -> tuple[Array, Any]: ...
 
 
 def estimate_errors(machine: Machine, X: PointsLike, y: TargetsLike) -> Machine:
@@ -35,9 +39,9 @@ def estimate_errors(machine: Machine, X: PointsLike, y: TargetsLike) -> Machine:
 
     Parameters
     ----------
-    machine : KernelRegressor, SmoothingSpline, ThinPlateSpline or GeneralizedLeastSquares
-        With `errors`, whose parameters are where the search begins. Trend only machines have no
-        weight to choose.
+    machine : KernelRegressor, SmoothingSpline or ThinPlateSpline
+        With `errors`, whose parameters are where the search begins. A trend alone has
+        no weight to choose.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
 
@@ -55,13 +59,15 @@ def estimate_errors(machine: Machine, X: PointsLike, y: TargetsLike) -> Machine:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import GeneralizedLeastSquares, estimate_errors
+    >>> from mercer import KernelRegressor
+    >>> from mercer.estimators import estimate_errors
+    >>> from mercer.kernels import Gaussian
     >>> from mercer.regularizers import AutoRegressive
     >>> t = np.arange(200.0)[:, None]
     >>> noise = np.random.default_rng(0).normal(size=200)
-    >>> y = 0.1 * t[:, 0] + np.convolve(noise, 0.7 ** np.arange(60))[:200]
-    >>> fit = estimate_errors(GeneralizedLeastSquares(AutoRegressive(0.0)), t, y)
-    >>> bool(abs(fit.errors.phi - 0.7) < 0.1)
+    >>> y = np.sin(t[:, 0] / 30) + np.convolve(noise, 0.7 ** np.arange(60))[:200]
+    >>> machine = KernelRegressor(kernel=Gaussian(60.0), errors=AutoRegressive(0.0))
+    >>> bool(abs(estimate_errors(machine, t, y).errors.phi - 0.7) < 0.15)
     True
     """
     machine = clone(machine)
@@ -96,9 +102,9 @@ def estimate_errors(machine: Machine, X: PointsLike, y: TargetsLike) -> Machine:
 
 def _prepared(machine: KernelMachine, X: PointsLike, y: TargetsLike) -> tuple[Array, Array, Any]:
     """Return kernel matrix, unpenalized columns and points as the machine sees them."""
-    if isinstance(machine, GeneralizedLeastSquares):
-        X, _ = validate_data(machine, X, y, accept_sparse="csr", dtype=np.float64)
-        return np.zeros((X.shape[0],) * 2), machine._settled()[1](X), X
+    if isinstance(machine, Trend):
+        B, X = machine._trend_columns(X, y)
+        return np.zeros((len(B),) * 2), B, X
     if not machine._loss().quadratic:
         raise ValueError(
             "the likelihood is defined for the squared loss; set another loss afterwards."

@@ -8,7 +8,6 @@ from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
 from mercer.gram.held import LazyGram
 from mercer.gram.precomputed import Precomputed
-from mercer.gram.shared import shared as shared_matrices
 from mercer.gram.sparse import Sparse
 from mercer.gram.tiled import Tiled
 from mercer.kernels.base import Kernel
@@ -27,7 +26,6 @@ def make(
     X: Data,
     kind: str | Callable[[Kernel, Data], Gram] = "auto",
     cache_bytes: int = 200 * 2**20,
-    shared: bool = False,
 ) -> Gram:
     """Return the Gram of a kernel on the points `X`.
 
@@ -42,9 +40,6 @@ def make(
         most `cache_bytes`, and tiled otherwise; a callable maps ``(kernel, X)`` to a Gram.
     cache_bytes : int, default=200 * 2**20
         Memory granted to the matrix.
-    shared : bool, default=False
-        Whether others may have the same matrix, see :func:`mercer.gram.shared.share_matrices`; then
-        nobody may write to it.
 
     Returns
     -------
@@ -69,24 +64,20 @@ def make(
         raise ValueError(f"kind must be one of {', '.join(KINDS)} or a callable, got {kind!r}.")
     if kernel.precomputed:
         return Precomputed(X)
-    made = _make(kernel, X, kind, cache_bytes, shared)
+    made = _make(kernel, X, kind, cache_bytes)
     made.kernel_error = kernel.value_error(X)
     return made
 
 
-def _make(kernel: Kernel, X: Data, kind: str, cache_bytes: int, shared: bool) -> Gram:
+def _make(kernel: Kernel, X: Data, kind: str, cache_bytes: int) -> Gram:
     size = count(X) ** 2 * float_dtype(X).itemsize
     small = size <= min(SMALL_BYTES, cache_bytes)
     # A kernel matrix of few columns is solved by them, if anyone has a use for it at all.
     if small and kind == "auto" and count(X) > FEW_ROWS and kernel.root(X) is not None:
         return LazyGram(kernel, X)
     if kind == "dense" or (kind == "auto" and small):
-        if shared:
-            return Dense(shared_matrices.matrix(kernel, X, kernel.symmetric))
         return Dense.from_kernel(kernel, X)
     if kind == "sparse" or (kind == "auto" and worthwhile(kernel, X) is not None):
         return Sparse.from_kernel(kernel, X)
     form = LazyGram if kind == "auto" and size <= cache_bytes else Tiled
-    made = form(kernel, X, max_bytes=max(2**20, min(2**26, cache_bytes)))
-    made.shares = shared
-    return made
+    return form(kernel, X, max_bytes=max(2**20, min(2**26, cache_bytes)))

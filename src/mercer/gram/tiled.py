@@ -13,7 +13,6 @@ from mercer._threads import map_blocks, usable_cores
 from mercer._typing import DType, PointsLike
 from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
 from mercer.gram.lasting import SolverCache
-from mercer.gram.shared import shared
 from mercer.kernels.base import Evaluator, Kernel, into
 from mercer.kernels.kept_rows import KeptRows
 from mercer.kernels.points import (
@@ -58,9 +57,7 @@ class Tiled(Gram):
     array([[2., 4.]])
     """
 
-    # Whether matrices of few points may be those that others have computed, and what solvers of
-    # this matrix leave to each other.
-    shares = False
+    # What solvers of this matrix leave to each other.
     lasting: SolverCache | None = None
 
     def __init__(self, kernel: Kernel, X: Data, max_bytes: int = 2**26) -> None:
@@ -92,9 +89,7 @@ class Tiled(Gram):
         if getattr(X, "dtype", None) != np.float64 or 4.0 * count(X) * X.shape[1] > SINGLE_BYTES:
             return self
         single = as_single(X, SINGLE_BYTES, self.kernel.origin(X))
-        made = Tiled(self.kernel, single, 4 * SINGLE_BYTES)
-        made.shares = self.shares
-        return made
+        return Tiled(self.kernel, single, 4 * SINGLE_BYTES)
 
     def keeping(self, max_bytes: float) -> Gram:
         kept = object.__new__(type(self))
@@ -180,16 +175,7 @@ class Tiled(Gram):
         return row_slices(n, 1, self._tile)
 
     def dense(self) -> Array:
-        if self.shares:
-            return shared.matrix(self.kernel, self.X, self.kernel.symmetric)
         return self.kernel.symmetric(self.X)
-
-    def every_row(self) -> Array:
-        if self.shares:
-            return shared.matrix(
-                self.kernel, self.X, lambda _: super(Tiled, self).every_row(), "rows"
-            )
-        return super().every_row()
 
     def diag(self) -> Array:
         out = np.empty(self.shape[0], dtype=self.dtype)

@@ -12,7 +12,6 @@ from mercer._typing import Array
 from mercer.estimators import (
     LSSVC,
     CensoredRegressor,
-    GeneralizedLeastSquares,
     HeteroscedasticNuSVR,
     HeteroscedasticSVR,
     MissingInputClassifier,
@@ -33,7 +32,7 @@ from mercer.machines.kernel_kinds import compares_objects, is_function, is_preco
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.regression import Regression
-from mercer.reduced.feature_maps import Waves, Within
+from mercer.reduced.feature_maps import Waves
 
 __all__ = ["TRIED_POINTS", "regressor", "voted"]
 
@@ -69,25 +68,20 @@ def _functions(model: Any) -> tuple[Callable[[Value], Value], Array, bool]:
 
 def _waves(model: Any, b: Array) -> tuple[Callable[[Value], Value], Array, bool]:
     """Return a machine of random features: cosines and sines of centred points."""
-    phi, root, scale, dims = model._functions, 1.0, np.ones(1), None
-    if isinstance(phi, Within):
-        root, scale, dims, phi = phi.root, phi.scale, phi.dims, phi.inner
+    phi = model._functions
     if not isinstance(phi, Waves):
         raise CannotConvert(f"random features by {type(phi).__name__} cannot be converted to ONNX.")
     A = np.zeros((phi.m, len(b)))
     A[model._kept] = np.asarray(_dense(model._dual_coef_)).T
     D, p = len(phi.omega), model.n_features_in_
-    index = np.arange(p) if dims is None else np.asarray(dims)
-    omega = phi.omega / np.broadcast_to(scale, index.shape)
-    shift = np.zeros(len(index)) if phi.origin is None else phi.origin * scale
-    rounded = shift.astype(np.float32).astype(np.float64)
-    size = root * np.sqrt(phi.height / D)
-    centre = np.zeros(p)
-    centre[index] = rounded
+    omega = phi.omega
+    shift = np.zeros(p) if phi.origin is None else phi.origin
+    centre = shift.astype(np.float32).astype(np.float64)
+    size = np.sqrt(phi.height / D)
 
     def write(x: Value) -> Value:
-        angle = (x.columns(index.tolist()) - rounded[None]) @ omega.T
-        angle = angle - (omega @ (shift - rounded))[None]
+        angle = (x - centre[None]) @ omega.T
+        angle = angle - (omega @ (shift - centre))[None]
         f = (angle.map("Cos") @ A[:D] + angle.map("Sin") @ A[D:]) * size
         value: Value = f + free_part(x, model.null_space_, b, p, centre)
         return value
@@ -180,16 +174,6 @@ def _band(model: QuantileBand) -> Plan:
         }
 
     return Plan(model, write, {"prediction": 1, "interval": 2, "quantiles": k}, None, Z, wide)
-
-
-def _trend(model: GeneralizedLeastSquares) -> Plan:
-    p, b = model.n_features_in_, np.atleast_2d(model.null_space_coef_)
-    Z = np.random.default_rng(0).normal(size=(TRIED_POINTS, p))
-
-    def write(x: Value) -> Outputs:
-        return {"prediction": free_part(x, model.null_space_, b, p, np.zeros(p))}
-
-    return Plan(model, write, {"prediction": 1}, None, Z, True)
 
 
 # Classifiers -------------------------------------------------------------------------------------
@@ -360,7 +344,6 @@ def _missing_classes(model: MissingInputClassifier) -> Plan:
 
 register(
     {
-        GeneralizedLeastSquares: _trend,
         MissingInputRegressor: _missing,
         MissingInputClassifier: _missing_classes,
         OneClassSVM: _one_class,

@@ -38,7 +38,7 @@ NEIGHBOURS = (
     *("sklearn.compose._column_transformer._RemainderColsList",),
     *(f"sklearn.model_selection._split.{name}" for name in SPLITTERS),
 )
-CLOSED_MODULES = frozenset({"reduced.checkpoint", "reduced.placed", "reduced.tensors"})
+CLOSED_MODULES = frozenset({"reduced.checkpoint"})
 
 
 def trusted_types() -> list[str]:

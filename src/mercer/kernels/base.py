@@ -108,7 +108,7 @@ class Kernel(Params, ABC):
     _operators: ClassVar[Operators]
 
     pure: ClassVar[bool] = False
-    """Whether values follow from the parameters alone, so that fits may share a kernel matrix."""
+    """Whether values follow from the parameters alone, so that a warm start may keep the matrix."""
 
     def __init_subclass__(cls, **settings: object) -> None:
         super().__init_subclass__(**settings)

@@ -213,7 +213,7 @@ class Expansion(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
             warm = getattr(self, "warm_start", False) and kind == "auto"
             if warm and known is not None:
                 return known
-            K = make_gram(self.kernel_, X, kind=kind, cache_bytes=cache_bytes, shared=True)
+            K = make_gram(self.kernel_, X, kind=kind, cache_bytes=cache_bytes)
             if warm:
                 to_last(K, cache_bytes)
             if not isinstance(K, Gram) or K.shape != (n, n):

@@ -167,7 +167,7 @@ class LowRankFit:
         def bar(name: str, total: int | None) -> Bar:
             return Bar(f"{type(machine).__name__}, {name}", total, show=bool(machine.verbose))
 
-        able = isinstance(how, Nystrom) and how.number != "auto" and how.device is None
+        able = isinstance(how, Nystrom) and how.number != "auto"
         passes = open_passes(
             source, how, m, columns, size, bar, low_memory=able and _minimizes_squares(machine)
         )

@@ -6,6 +6,8 @@ along, and a matrix ends with the last machine that has its solution.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import fields
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,7 +16,6 @@ import numpy as np
 from mercer._typing import PointsLike
 from mercer.gram.base import Gram
 from mercer.gram.lasting import SolverCache
-from mercer.gram.shared import key
 from mercer.gram.tiled import Tiled
 from mercer.kernels.base import Kernel
 from mercer.machines.protocol import Machine
@@ -75,3 +76,31 @@ def keep_matrix(machine: Machine, gram: Any, cache_bytes: int) -> None:
     lasts = isinstance(gram, Tiled) and gram.lasting is not None
     if lasts and key(gram.kernel) is not None:
         _kept[machine.solution_] = gram, cache_bytes
+
+
+def key(value: object) -> Hashable | None:
+    """Return what tells a pure kernel, or a parameter, from another; None if in doubt.
+
+    A function, or a kernel of a user that does not say ``pure = True``, may compute something else
+    tomorrow.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> key(Gaussian(2.0)) == key(Gaussian(2.0)), key(Gaussian(2.0)) == key(Gaussian(2))
+    (True, False)
+    >>> key(np.sin) is None
+    True
+    """
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str) or isinstance(value, np.generic):
+        return kind, repr(value)
+    if isinstance(value, np.ndarray) and kind is np.ndarray and value.dtype.kind in "biuf":
+        return value.shape, value.dtype.str, value.tobytes()
+    if isinstance(value, list | tuple) and kind in (list, tuple):
+        parts = [key(part) for part in value]
+    elif isinstance(value, Kernel) and value.pure:
+        parts = [key(getattr(value, field.name)) for field in fields(value)]  # type: ignore[arg-type]
+    else:
+        return None
+    return None if None in parts else (kind, *parts)

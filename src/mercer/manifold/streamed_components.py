@@ -137,8 +137,6 @@ def _kernel_of(machine: Expansion, passes: Passes, census: Census) -> Kernel:
 
 def survey(source: Source, how: Approximation) -> tuple[Passes, Census]:
     """Return passes over a source within the memory granted, and the first of them: a census."""
-    if how.device is not None:
-        raise ValueError("kernel PCA is computed by NumPy: leave device=None.")
     m = how.largest if how.number == "auto" else int(how.number)
     size = max(how.pool_size, LOOKED_AT)
 

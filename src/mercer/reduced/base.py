@@ -50,11 +50,6 @@ class FeatureMap(ABC):
     left_behind: ClassVar[tuple[str, ...]] = ()
     """What makes features of raw values, and does not travel to rows where it is large."""
 
-    @property
-    def core(self) -> FeatureMap:
-        """The map itself, wherever its values are made."""
-        return self
-
     def __getstate__(self) -> dict[str, Any]:
         large = self.left_behind if self.r > MAX_DENSE_FEATURES else ()
         return {name: None if name in large else value for name, value in vars(self).items()}
@@ -144,9 +139,6 @@ class Approximation(Params, ABC):
         hold arrays and nothing that could be executed, but the sums in them are believed: write
         where only you can, or set the variable ``MERCER_CHECKPOINT_KEY`` of the environment to a
         secret, with which every file is signed, and without which it is refused.
-    device : str, optional
-        Where blocks are evaluated: "cpu" or "cuda" for tensors of PyTorch; arrays of NumPy with
-        compiled loops by default.
     n_jobs : int, optional
         Number of threads; one for every core by default. Without meaning on a cluster.
     """
@@ -154,7 +146,6 @@ class Approximation(Params, ABC):
     random_state: int = 0
     memory_limit: str | int | float = "2GB"
     checkpoint: Any = None
-    device: str | None = None
     n_jobs: int | None = None
 
     @abstractmethod

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from mercer._typing import Array, TargetsLike
+from mercer._typing import Array
 from mercer.data.base import Source
 from mercer.data.sampling import FingerprintSample, fingerprints
 from mercer.gram.base import Gram, Index, positions
@@ -26,7 +26,6 @@ from mercer.kernels.points import (
     take,
 )
 from mercer.reduced.clusters import lloyd, nearest_rows, seeds, streamed, units
-from mercer.reduced.greedy import Fit, Trace, best_of_few
 from mercer.reduced.leverage import inclusion, recursive_scores
 from mercer.regularizers.null_space import Monomials
 
@@ -123,7 +122,6 @@ class _Task:
     """How many of all rows each row of the sample stands for."""
     c: Array
     """Weights of the rows' losses, each for its share."""
-    y: TargetsLike
     max_bytes: float
     rng: np.random.Generator
 
@@ -154,24 +152,6 @@ def _pivoted(task: _Task) -> Indices:
     return pivoted_cholesky(task.K, task.m, first=task.first).pivots
 
 
-def _greedy(task: _Task) -> Indices:
-    return best_of_few(task.K, task.m, Trace(), task.rng, first=task.first)
-
-
-def _matching(task: _Task) -> Indices:
-    if task.y is None:
-        raise ValueError(
-            "centres by matching pursuit follow targets: pass y with one row for each row of the "
-            "sample, or choose 'greedy', which follows the kernel alone."
-        )
-    n = task.K.shape[0]
-    y = np.asarray(task.y, dtype=np.float64)
-    y = y.reshape(len(y), -1)[:n]
-    y = y - np.average(y, axis=0, weights=task.c)
-    fit = Fit(y, task.c, max(task.m, len(task.first)))
-    return best_of_few(task.K, task.m, fit, task.rng, first=task.first)
-
-
 class _Way(NamedTuple):
     """A way of choosing rows, and the bytes that it keeps for each row and centre."""
 
@@ -184,9 +164,7 @@ WAYS = {
     "uniform": _Way(_uniform, definite=False),
     "leverage": _Way(_leverage),
     "rpcholesky": _Way(_random, 4.0),
-    "greedy": _Way(_greedy, 8.0),
     "pivoted": _Way(_pivoted, 8.0),
-    "matching": _Way(_matching, 16.0),
 }
 KINDS = (*WAYS, "kmeans")
 
@@ -199,7 +177,6 @@ def choose(
     *,
     C: float = 1.0,
     seed: int = 0,
-    y: TargetsLike = None,
     source: Source | None = None,
     max_bytes: float = MAX_BYTES,
 ) -> Centres:
@@ -212,8 +189,6 @@ def choose(
     ``leverage``   by approximate ridge leverage scores                         :math:`4 n m^2`
     ``rpcholesky`` by what the others leave of the kernel, at random            :math:`n m^2`
     ``pivoted``    by what the others leave of the kernel, the largest          :math:`n m^2`
-    ``greedy``     the best of 59 for the trace of what is left                 :math:`59 n m^2`
-    ``matching``   the best of 59 for the regularized squared error of y        :math:`180 n m^2`
     ``kmeans``     means of clusters, in units of the kernel's length scales    :math:`20 n m p`
     ============== ============================================================ ================
 
@@ -233,8 +208,6 @@ def choose(
     C : float, default=1.0
         Weight of a row's loss: the ridge of leverage scores is its reciprocal.
     seed : int, default=0
-    y : (n,) or (n, k) array, optional
-        Targets of the rows of the sample, for ``matching``.
     source : Source, optional
         For ``kmeans``: all rows, over which the means are taken once more.
     max_bytes : float, default=2**30
@@ -248,8 +221,7 @@ def choose(
     ----------
     K. Zhang and J. Kwok (2010), *Clustered Nystrom method for large scale manifold learning and
     dimension reduction*, IEEE Transactions on Neural Networks 21, proposition 2; those of
-    :mod:`mercer.reduced.leverage`, :mod:`mercer.reduced.greedy` and
-    :func:`mercer.gram.pivoted.pivoted_cholesky`.
+    :mod:`mercer.reduced.leverage` and :func:`mercer.gram.pivoted.pivoted_cholesky`.
 
     Examples
     --------
@@ -263,9 +235,7 @@ def choose(
     none = Centres(take(pool.X, slice(0)), np.empty(0, dtype=np.intp))
     if not isinstance(kind, str):
         return _given(kind, pool)
-    return grow(
-        kind, kernel, pool, none, m, C=C, seed=seed, y=y, source=source, max_bytes=max_bytes
-    )
+    return grow(kind, kernel, pool, none, m, C=C, seed=seed, source=source, max_bytes=max_bytes)
 
 
 def grow(
@@ -277,7 +247,6 @@ def grow(
     *,
     C: float = 1.0,
     seed: int = 0,
-    y: TargetsLike = None,
     source: Source | None = None,
     max_bytes: float = MAX_BYTES,
 ) -> Centres:
@@ -285,7 +254,7 @@ def grow(
 
     Parameters
     ----------
-    kind, kernel, pool, C, seed, y, source, max_bytes
+    kind, kernel, pool, C, seed, source, max_bytes
         As for :func:`choose`, and as when the others were chosen.
     chosen : Centres
     m : int
@@ -313,7 +282,7 @@ def grow(
         return _clustered(kernel, pool, chosen, m, rng, source)
     if chosen.index is None:
         raise ValueError(f"{kind!r} continues a choice of rows, but the given centres are no rows.")
-    return _rows(kind, kernel, pool, chosen.index, m, rng, C, y, max_bytes)
+    return _rows(kind, kernel, pool, chosen.index, m, rng, C, max_bytes)
 
 
 def _given(points: Any, pool: FingerprintSample) -> Centres:
@@ -336,7 +305,6 @@ def _rows(
     m: int,
     rng: np.random.Generator,
     C: float,
-    y: TargetsLike,
     max_bytes: float,
 ) -> Centres:
     way, N = WAYS[kind], count(pool.X)
@@ -366,7 +334,7 @@ def _rows(
     share = max(pool.n, N) / N
     s = np.ones(N) if pool.s is None else np.asarray(pool.s, dtype=np.float64)[:N]
     free = first[~np.isin(first, anchors)]
-    task = _Task(K, m - len(anchors), free, share, C * share * s, y, max_bytes, rng)
+    task = _Task(K, m - len(anchors), free, share, C * share * s, max_bytes, rng)
     index = way.choose(task) if task.m > 0 else free
     # A factor leaves out rows that add nothing; chosen before, they stay.
     before = first if len(first) else anchors

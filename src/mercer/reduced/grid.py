@@ -17,7 +17,6 @@ from mercer.reduced.base import Approximation, FeatureMap
 from mercer.reduced.newton import Minimum
 from mercer.reduced.normal import NormalEquations
 from mercer.reduced.passes import Passes
-from mercer.reduced.placed import place
 from mercer.reduced.problem import Problem
 from mercer.reduced.settings import FoldTargets, Scorer, Scores, Split, Tiled, joined, score
 from mercer.reduced.solve import Task, minimize_reduced
@@ -81,9 +80,9 @@ def examine_settings(
     scorer : Scorer
         What their predictions cost.
     how : Approximation
-        The memory granted, and the device.
+        The memory granted.
     """
-    phi, folds, k = place(phi, how.device), split.folds, task.targets.k
+    folds, k = split.folds, task.targets.k
     size = phi.r + task.null_space.size(passes.source.n_features)
     # What each thread sums, and what they add up to.
     copies = (how.n_jobs or usable_cores()) + 2

@@ -29,12 +29,12 @@ class Whole:
     problem: Problem
 
     def __getstate__(self) -> dict[str, Any]:
-        phi = self.problem.map.core
+        phi = self.problem.map
         return {"problem": self.problem, "factor": {k: getattr(phi, k) for k in phi.left_behind}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.problem = state["problem"]
-        vars(self.problem.map.core).update(state["factor"])
+        vars(self.problem.map).update(state["factor"])
 
 
 def gather(block: Block, shared: Problem | Whole, state: dict[str, Any]) -> Sums:

@@ -30,7 +30,7 @@ __all__ = ["Nystrom", "NystromMap"]
 # do not determine the function to six digits.
 MIN_DIAGONAL_SHARE = 1e-12
 
-CENTRES = {"uniform", "leverage", "rpcholesky", "kmeans", "greedy"}
+CENTRES = {"uniform", "leverage", "rpcholesky", "kmeans"}
 
 # Steps of an iteration whose result needs no digits.
 POWER_STEPS = 12
@@ -200,11 +200,10 @@ class Nystrom(Approximation):
         held out falls by less than a hundredth, at most to `max_m`.
     centres : str or array-like of shape (m, n_features), default="uniform"
         How they are chosen from the rows: "uniform", by "leverage", by randomly pivoted Cholesky
-        ("rpcholesky"), as means of clusters ("kmeans"), by the "greedy" error of approximation; or
-        the centres themselves.
+        ("rpcholesky"), as means of clusters ("kmeans"); or the centres themselves.
     max_m : int, default=4096
         Largest number of centres that "auto" may come to.
-    random_state, memory_limit, checkpoint, device, n_jobs :
+    random_state, memory_limit, checkpoint, n_jobs :
         As in :class:`Approximation`.
 
     References
@@ -232,7 +231,6 @@ class Nystrom(Approximation):
     random_state: int = 0
     memory_limit: str | int | float = "2GB"
     checkpoint: Any = None
-    device: str | None = None
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:

@@ -26,7 +26,6 @@ from mercer.reduced.kinked import MATRICES, accepts, minimize_kinked
 from mercer.reduced.newton import Minimum, Newton
 from mercer.reduced.oracle import SIZE_ROWS, Oracle
 from mercer.reduced.passes import Passes
-from mercer.reduced.placed import place
 from mercer.reduced.problem import Problem, columns_of, loss_of
 from mercer.reduced.targets import Some, Targets
 from mercer.reduced.total import Total, total_gap
@@ -397,7 +396,7 @@ def problem_of(
     """Return the reduced problem of a task, or of some of its columns."""
     whole = columns is None or len(columns) == task.targets.k
     return Problem(
-        map=place(phi, how.device),
+        map=phi,
         null_space=task.null_space,
         targets=task.targets if whole else Some(task.targets, columns),
         loss=task.loss if whole else columns_of(task.loss, columns),

@@ -83,7 +83,7 @@ class PenalizedBasis(Approximation):
         How many, and which.
     penalty : callable
         From centres to D.
-    random_state, memory_limit, checkpoint, device, n_jobs :
+    random_state, memory_limit, checkpoint, n_jobs :
         As in :class:`Approximation`.
     """
 
@@ -93,7 +93,7 @@ class PenalizedBasis(Approximation):
     @classmethod
     def of(cls, how: Nystrom, penalty: Callable[[Any], Array]) -> PenalizedBasis:
         """Return the basis with the means of an approximation."""
-        means = ("random_state", "memory_limit", "checkpoint", "device", "n_jobs")
+        means = ("random_state", "memory_limit", "checkpoint", "n_jobs")
         return cls(how=how, penalty=penalty, **{name: getattr(how, name) for name in means})
 
     @property

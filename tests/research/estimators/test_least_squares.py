@@ -9,10 +9,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelRegressor
-from mercer.estimators import GeneralizedLeastSquares
 from mercer.kernels import Gaussian
 from mercer.regularizers import ARMA, AutoRegressive, Columns, Constant, Covariance, Polynomial
 from mercer.regularizers.errors import Independent
+from mercer.research.estimators import GeneralizedLeastSquares
 
 RNG = np.random.default_rng(5)
 N = 50

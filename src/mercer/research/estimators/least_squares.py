@@ -78,7 +78,7 @@ class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # t
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import GeneralizedLeastSquares
+    >>> from mercer.research.estimators import GeneralizedLeastSquares
     >>> from mercer.regularizers import AutoRegressive
     >>> t = np.arange(100.0)[:, None]
     >>> rng = np.random.default_rng(0)
@@ -155,6 +155,11 @@ class GeneralizedLeastSquares(RegressorMixin, AllOrNothing, BaseEstimator):  # t
             f"solved by one factorization: {len(self.null_space_coef_)} coefficients, "
             f"{self.df_} degrees of freedom, scale of the errors {self.scale_:.6g}"
         )
+
+    def _trend_columns(self, X: PointsLike, y: TargetsLike) -> tuple[Array, Any]:
+        """Return the functions of the trend, and points, as ``estimate_errors`` asks for them."""
+        X, _ = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        return self._settled()[1](X), X
 
     def _settled(self) -> tuple[ErrorModel, NullSpace]:
         """Return errors and trend with names of features replaced by positions."""
