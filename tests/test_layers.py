@@ -51,7 +51,7 @@ FROM_MACHINES_UP = {room for room, level in LEVEL.items() if level >= LEVEL["mac
 # The one module that imports private names of scikit-learn, for the rooms that may import any.
 DOOR = "_sklearn"
 HOMES = {
-    "sklearn": FROM_MACHINES_UP | {DOOR},
+    "sklearn": FROM_MACHINES_UP | {DOOR, "reduced"},  # k-means for centres
     "pyarrow": {"data"},
     "h5py": {"data"},
     "zarr": {"data"},

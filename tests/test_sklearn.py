@@ -85,7 +85,7 @@ from mercer.research.linear import (
     ValidatedSelection,
 )
 from mercer.research.selection import FixedComplexity
-from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, StreamedSearch, ThresholdSelector
+from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, ThresholdSelector
 
 # Whoever is not in this file is here: checked beside its own tests, or not at all, with the reason.
 TESTS = Path(__file__).parent
@@ -295,19 +295,6 @@ CALLED_SCALER = dict.fromkeys(
     expected_failed_checks=lambda t: CALLED_SCALER if isinstance(t, Scaler) else {},
 )
 def test_transformers(estimator, check):
-    check(estimator)
-
-
-# Rows are held out by what they hold; the checks give whatever has a cv a list of rows.
-BY_CONTENT = dict.fromkeys(WEIGHTS, "cv is a share or a number of folds")
-FEW = {"gamma": "auto", "approximation": Nystrom(60, n_jobs=1)}
-
-
-@parametrize_with_checks(
-    [StreamedSearch(LSSVR(**FEW), {"C": [1.0, 10.0]}, cv=0.3)],
-    expected_failed_checks=lambda search: BY_CONTENT,
-)
-def test_streamed_search(estimator, check):
     check(estimator)
 
 

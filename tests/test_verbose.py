@@ -35,7 +35,7 @@ from mercer.research.fusion import SparseSubstrate, SparseSubstrateClassifier
 from mercer.research.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
 from mercer.research.manifold import KPlanes, VectorQuantizer
 from mercer.research.selection import FixedComplexity
-from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, StreamedSearch, ThresholdSelector
+from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, ThresholdSelector
 from unchanged.signatures import estimators
 
 # Fits too short for a line, with the reason.
@@ -67,7 +67,6 @@ MADE = {
     "SparseAdditiveRegressor": SparseAdditiveRegressor(mu=1.0, C=1.0),
     **{cls.__name__: cls(zeta=0.1) for cls in (SparseSubstrate, SparseSubstrateClassifier)},
     "PlausibleLeastSquares": PlausibleLeastSquares(0.05),
-    "StreamedSearch": StreamedSearch(LSSVR(**FEW), {"C": [1.0, 10.0]}, cv=0.3),
     "ThresholdSelector": ThresholdSelector(SVC()),
     "VectorQuantizer": VectorQuantizer(3),
 }

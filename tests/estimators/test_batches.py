@@ -88,7 +88,6 @@ REGRESSION = [
     linear.ValidatedSelection("local"),
     *(fusion.AdditiveRegularization(), fusion.FusedLSSVR(), fusion.SparseSubstrate()),
     fusion.StableLSSVR(),
-    selection.StreamedSearch(mercer.LSSVR(), {"C": [1.0]}),
     mercer.LSSVR(approximation=mercer.Nystrom(20)),
     mercer.LSSVR(approximation=mercer.RandomFeatures(50)),
     *(mercer.SVR(kernel=k) for k in ("linear", "poly", "sigmoid")),

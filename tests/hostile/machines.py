@@ -58,7 +58,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "SparseSubstrate": {"cv": 3, "n_zetas": 5},
     "SparseSubstrateClassifier": {"cv": 3, "n_zetas": 5},
     "StableLSSVR": {"cv": 3},
-    "StreamedSearch": {"estimator": SVR(approximation=Nystrom(5)), "param_grid": {"C": [0.1, 1.0]}},
     "ThresholdSelector": {"estimator": SVC()},
     "ValidatedLasso": {"cv": 3},
     "ValidatedSelection": {"max_nodes": 50},

@@ -17,7 +17,7 @@ from mercer.research.linear.least_squares import least_squares
 from mercer.research.linear.norms import residual_scale
 from mercer.research.selection import FixedComplexity
 from mercer.research.selection.folds import Folds
-from mercer.selection import StreamedSearch, leave_one_out, tune
+from mercer.selection import leave_one_out, tune
 from mercer.smoothing.scale import robust_scale
 from mercer.smoothing.survival import kaplan_meier, turnbull
 from mercer.smoothing.tube_width import fit_noise
@@ -31,7 +31,6 @@ CODES = np.where(X[:, 0] > 0, 1, -1)
 TARGETS = [CODES, X[:, 1], X]
 ONE_FEATURE = (ChiSquareDensity, HistogramDensity)
 MADE = {
-    StreamedSearch: lambda: StreamedSearch(SVR(approximation=Nystrom(5)), {"C": [1.0, 2.0]}),
     FixedComplexity: lambda: FixedComplexity(LSSVR(), max_norm=1.0),
 }
 WEIGHED = [cls for cls in estimators() if "sample_weight" in inspect.signature(cls.fit).parameters]

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.cluster import kmeans_plusplus
 
-from mercer.data import Arrays, as_source, draw
+from mercer.data import Arrays, draw
 from mercer.data.sampling import FingerprintSample
 from mercer.gram import Dense
 from mercer.kernels import (
@@ -22,7 +21,7 @@ from mercer.kernels import (
     Wendland,
 )
 from mercer.reduced.centres import KINDS, WAYS, Anchored, choose, grow
-from mercer.reduced.clusters import lloyd, nearest_rows, seeds, streamed, units
+from mercer.reduced.clusters import means, units
 from mercer.reduced.leverage import inclusion, leverage_scores, recursive_scores
 
 KERNELS = [
@@ -78,7 +77,7 @@ def test_the_choice_does_not_depend_on_the_order_of_rows(kind):
     assert np.array_equal(a.Z, b.Z)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", WAYS)
 def test_growth_is_nested(kind):
     X = unbalanced(300)
     pool = pool_of(X, y=X[:, 0])
@@ -259,66 +258,6 @@ def test_the_first_centres_of_a_thin_plate_determine_its_polynomials(kind):
 # Clusters.
 
 
-def test_seeds_follow_the_law_of_one_at_a_time():
-    # Rows 0, 1 and 3 on a line: from each first seed, the chances of the second are squares.
-    Y, draws = np.array([[0.0], [1.0], [3.0]]), 1500
-    rng = np.random.default_rng(0)
-    pairs = [tuple(seeds(Y, np.ones(3), 2, rng)) for _ in range(draws)]
-    for first, second, chance in [(0, 2, 9 / 10), (1, 2, 4 / 5), (2, 0, 9 / 13)]:
-        begun = [pair for pair in pairs if pair[0] == first]
-        share = np.mean([pair[1] == second for pair in begun])
-        # Four standard deviations of a share of about five hundred draws.
-        assert abs(share - chance) < 4.0 * np.sqrt(chance * (1 - chance) / len(begun))
-
-
-def test_many_seeds_are_as_good_as_those_of_scikit_learn():
-    X = unbalanced(500)
-
-    def error(Z):
-        return np.min(((X[:, None] - Z) ** 2).sum(axis=2), axis=1).sum()
-
-    ours = [error(X[seeds(X, np.ones(500), 60, np.random.default_rng(s))]) for s in range(8)]
-    theirs = [error(kmeans_plusplus(X, 60, random_state=s, n_local_trials=1)[0]) for s in range(8)]
-    # Both draw from one law; the means of eight differ by less than four standard errors.
-    bound = 4.0 * np.sqrt((np.var(ours) + np.var(theirs)) / 8)
-    assert abs(np.mean(ours) - np.mean(theirs)) < bound
-
-
-def test_lloyd_ends_at_means_of_nearest_rows():
-    X, w = unbalanced(300), np.random.default_rng(0).uniform(0.5, 2.0, 300)
-    Z = lloyd(X, w, X[:5])
-    label = np.argmin(((X[:, None] - Z) ** 2).sum(axis=2), axis=1)
-    means = np.array([np.average(X[label == k], axis=0, weights=w[label == k]) for k in range(5)])
-
-    def error(Z):
-        return w @ np.min(((X[:, None] - Z) ** 2).sum(axis=2), axis=1)
-
-    # It stops where a step gains less than a thousandth.
-    assert error(means) >= (1.0 - 2e-3) * error(Z)
-    assert error(Z) < error(X[:5])
-
-
-def test_fixed_centres_and_centres_without_rows_stay():
-    Y = np.array([[0.0], [1.0], [9.0]])
-    Z = lloyd(Y, np.ones(3), np.array([[0.2], [8.0], [99.0]]), fixed=1)
-    assert np.array_equal(Z, [[0.2], [9.0], [99.0]])
-
-
-def test_a_streamed_step_is_one_over_all_rows_whatever_the_blocks():
-    X, w = unbalanced(300), np.random.default_rng(0).uniform(0.5, 2.0, 300)
-    factor, start = np.array([1.0, 2.0, 0.5]), unbalanced(6, seed=3)
-    label = np.argmin(((X[:, None] * factor - start) ** 2).sum(axis=2), axis=1)
-    means = [
-        np.average(X[label == k] * factor, axis=0, weights=w[label == k])
-        if np.any(label == k)
-        else start[k]
-        for k in range(6)
-    ]
-    assert np.allclose(streamed(Arrays(X, s=w), factor, start), means, rtol=1e-13)
-    csr = sp.csr_array(X)
-    assert np.allclose(streamed(Arrays(csr, s=w), factor, start), means, rtol=1e-13)
-
-
 def test_clusters_are_those_of_the_features_in_units_of_the_kernel():
     X = unbalanced(300)
     scale = np.array([1.0, 10.0, 0.1])
@@ -329,14 +268,6 @@ def test_clusters_are_those_of_the_features_in_units_of_the_kernel():
     )
     b = choose("kmeans", Gaussian(scale), stretched, 10)
     assert np.allclose(a.Z * scale, b.Z, rtol=1e-10)
-
-
-def test_a_source_moves_means_to_those_of_all_rows():
-    X = unbalanced(600)
-    few = pool_of(X, 60)
-    Z = [choose("kmeans", Gaussian(), few, 20, source=s).Z for s in (None, as_source(X))]
-    error = [np.min(((X[:, None] - z) ** 2).sum(axis=2), axis=1).sum() for z in Z]
-    assert error[1] < error[0]
 
 
 def test_means_on_a_circle_are_rows():
@@ -356,7 +287,25 @@ def test_features_that_the_kernel_does_not_see_are_their_means():
     ]
 
 
-def test_nearest_rows_are_different():
-    Y = np.array([[0.0], [1.0], [2.0]])
-    assert nearest_rows(Y, np.array([[0.9], [0.9]])).tolist() == [1, 0]
-    assert nearest_rows(Y, np.array([[0.9]]), np.array([1])).tolist() == [0]
+def test_means_have_weights():
+    Y = np.array([[0.0], [1.0], [100.0], [101.0]])
+    Z = means(Y, np.array([3.0, 1.0, 1.0, 3.0]), 2, 0)
+    assert np.allclose(np.sort(Z[:, 0]), [0.25, 100.75], rtol=1e-12)
+
+
+def test_means_are_at_least_as_near_as_rows_drawn():
+    X = unbalanced(500)
+
+    def error(Z):
+        return np.min(((X[:, None] - Z) ** 2).sum(axis=2), axis=1).sum()
+
+    chosen = [choose("kmeans", Gaussian(), pool_of(X), 40, seed=seed).Z for seed in range(4)]
+    drawn = [choose("uniform", Gaussian(), pool_of(X), 40).Z]
+    assert max(map(error, chosen)) < 0.5 * min(map(error, drawn))
+
+
+def test_the_same_seed_gives_the_same_means_and_equal_rows_one():
+    X = np.repeat(unbalanced(8), 5, axis=0)
+    a, b = (means(X, np.ones(40), 30, 3) for _ in range(2))
+    assert np.array_equal(a, b)
+    assert len(choose("kmeans", Gaussian(), pool_of(X), 30).Z) <= 8

@@ -328,8 +328,6 @@ extra("research.selection.FixedComplexity", "risk", Y, estimator=TIGHT, max_risk
 classification(
     "selection.ThresholdSelector", estimator=mercer.SVC(gamma=0.5, tol=1e-12), efficiency=0.5
 )
-STREAMED = mercer.LSSVR(gamma=0.5, **_few("LSSVR"))
-regression("selection.StreamedSearch", estimator=STREAMED, param_grid={"C": [1.0, 10.0]})
 
 # Relatives.
 for _name in ("Bridge", "LeastSquaresAmongstAlternatives", "NadarayaWatson"):

@@ -43,7 +43,6 @@ from mercer.io.symbols import LABEL, METHODS, Eager, Outputs, Value
 from mercer.io.trees import local
 from mercer.machines.leaves import Leaves
 from mercer.selection.self_tuned import SelfTuned
-from mercer.selection.streamed import StreamedSearch
 from mercer.selection.threshold import ThresholdSelector
 from mercer.tabular import AutoClassifier, AutoRegressor
 from mercer.tabular.regressor import LEVELS
@@ -229,7 +228,6 @@ register(
         RegimeSwitchingRegressor: refuse("predicts a row from those before it, in their order"),
         Forecaster: refuse("continues a series and has no rows as inputs"),
         SelfTuned: _inner("machine_"),
-        StreamedSearch: _inner("best_estimator_"),
         TermSelector: _inner("machine_"),
         SparseAdditiveRegressor: _inner("machine_"),
         SparseAdditiveClassifier: _inner("machine_"),

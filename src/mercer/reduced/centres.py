@@ -10,8 +10,8 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from mercer._lazily import lazily
 from mercer._typing import Array
-from mercer.data.base import Source
 from mercer.data.sampling import FingerprintSample, fingerprints
 from mercer.gram.base import Gram, Index, positions
 from mercer.gram.make import make
@@ -25,11 +25,13 @@ from mercer.kernels.points import (
     scale_features,
     take,
 )
-from mercer.reduced.clusters import lloyd, nearest_rows, seeds, streamed, units
+from mercer.reduced.clusters import means, units
 from mercer.reduced.leverage import inclusion, recursive_scores
 from mercer.regularizers.null_space import Monomials
 
 __all__ = ["Anchored", "Centres", "choose", "grow"]
+
+pairwise_distances_argmin = lazily("sklearn.metrics", "pairwise_distances_argmin")
 
 Indices = NDArray[np.intp]
 
@@ -177,7 +179,6 @@ def choose(
     *,
     C: float = 1.0,
     seed: int = 0,
-    source: Source | None = None,
     max_bytes: float = MAX_BYTES,
 ) -> Centres:
     r"""Return centres chosen from a sample of the rows.
@@ -208,8 +209,6 @@ def choose(
     C : float, default=1.0
         Weight of a row's loss: the ridge of leverage scores is its reciprocal.
     seed : int, default=0
-    source : Source, optional
-        For ``kmeans``: all rows, over which the means are taken once more.
     max_bytes : float, default=2**30
         Memory of what is kept for each row and centre.
 
@@ -235,7 +234,10 @@ def choose(
     none = Centres(take(pool.X, slice(0)), np.empty(0, dtype=np.intp))
     if not isinstance(kind, str):
         return _given(kind, pool)
-    return grow(kind, kernel, pool, none, m, C=C, seed=seed, source=source, max_bytes=max_bytes)
+    if kind == "kmeans":
+        _check(kernel, m)
+        return _clustered(kernel, pool, m, seed)
+    return grow(kind, kernel, pool, none, m, C=C, seed=seed, max_bytes=max_bytes)
 
 
 def grow(
@@ -247,14 +249,13 @@ def grow(
     *,
     C: float = 1.0,
     seed: int = 0,
-    source: Source | None = None,
     max_bytes: float = MAX_BYTES,
 ) -> Centres:
     """Return more centres, of which the first are those that were chosen before.
 
     Parameters
     ----------
-    kind, kernel, pool, C, seed, source, max_bytes
+    kind, kernel, pool, C, seed, max_bytes
         As for :func:`choose`, and as when the others were chosen.
     chosen : Centres
     m : int
@@ -271,18 +272,20 @@ def grow(
     """
     if kind not in KINDS:
         raise ValueError(f"centres must be one of {sorted(KINDS)} or points, got {kind!r}.")
+    _check(kernel, m)
+    rng = np.random.default_rng([seed, len(chosen)])
+    if kind == "kmeans" or chosen.index is None:
+        raise ValueError(f"{kind!r} continues a choice of rows, but the given centres are no rows.")
+    return _rows(kind, kernel, pool, chosen.index, m, rng, C, max_bytes)
+
+
+def _check(kernel: Kernel, m: int) -> None:
     if m < 1:
         raise ValueError(f"the number of centres must be at least 1, got {m}.")
     if kernel.precomputed:
         raise ValueError(
             "a precomputed kernel has no points that could be centres: give the kernel itself."
         )
-    rng = np.random.default_rng([seed, len(chosen)])
-    if kind == "kmeans":
-        return _clustered(kernel, pool, chosen, m, rng, source)
-    if chosen.index is None:
-        raise ValueError(f"{kind!r} continues a choice of rows, but the given centres are no rows.")
-    return _rows(kind, kernel, pool, chosen.index, m, rng, C, max_bytes)
 
 
 def _given(points: Any, pool: FingerprintSample) -> Centres:
@@ -360,37 +363,20 @@ def _anchors(P: Array) -> Indices:
     return np.asarray(pivots[:q], dtype=np.intp)
 
 
-def _clustered(
-    kernel: Kernel,
-    pool: FingerprintSample,
-    chosen: Centres,
-    m: int,
-    rng: np.random.Generator,
-    source: Source | None,
-) -> Centres:
+def _clustered(kernel: Kernel, pool: FingerprintSample, m: int, seed: int) -> Centres:
     if not kernel.numeric:
         raise ValueError(f"{kernel!r} compares objects, which have no means: choose 'rpcholesky'.")
     factor = units(kernel, pool.X.shape[1])
     Y = scale_features(as_points(pool.X), factor)
     w = np.ones(Y.shape[0]) if pool.s is None else np.asarray(pool.s, dtype=np.float64)
+    Z = means(Y, w, m, seed)
     # Means of sparse rows are dense, and means on a circle or of categories are nothing.
-    as_rows = is_sparse(Y) or kernel.domain != "R^d"
-    old, k = _dense(chosen.Z) * factor, len(chosen)
-    Z = np.concatenate([old, _dense(take(Y, seeds(Y, w, m - k, rng, old)))])
-    Z = lloyd(Y, w, Z, fixed=k)
-    if as_rows:
-        index = np.empty(0, dtype=np.intp) if chosen.index is None else chosen.index
-        index = np.concatenate([index, nearest_rows(Y, Z[k:], index)])
+    if is_sparse(Y) or kernel.domain != "R^d":
+        index = np.unique(pairwise_distances_argmin(Z, Y)).astype(np.intp)
         return Centres(take(pool.X, index), index)
-    if source is not None:
-        Z = streamed(source, factor, Z, fixed=k)
     Z = Z[np.sort(np.unique(fingerprints(Z), return_index=True)[1])]
     # A feature that the kernel does not see is the same for all: its mean.
     blind = factor == 0.0
     Z = np.divide(Z, factor, out=np.zeros_like(Z), where=~blind)
     Z[:, blind] = np.average(np.asarray(pool.X)[:, blind], axis=0, weights=w)
     return Centres(Z)
-
-
-def _dense(X: Data) -> Array:
-    return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)

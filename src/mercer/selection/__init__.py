@@ -3,7 +3,6 @@
 from mercer.selection.leave_one_out_errors import Influence, influence, leave_one_out
 from mercer.selection.search import criterion_surface, halve
 from mercer.selection.self_tuned import LSSVCCV, LSSVRCV, SVCCV, SVRCV
-from mercer.selection.streamed import StreamedSearch
 from mercer.selection.threshold import ThresholdSelector
 from mercer.selection.tuning import Tuning, tune
 
@@ -13,7 +12,6 @@ __all__ = [
     "SVCCV",
     "SVRCV",
     "Influence",
-    "StreamedSearch",
     "ThresholdSelector",
     "Tuning",
     "criterion_surface",

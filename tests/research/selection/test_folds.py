@@ -111,7 +111,7 @@ FUNCTIONS = {
     ),
 }
 # Rows come in blocks, so that folds can only be told from a row itself.
-BY_CONTENT = {"Encoder", "StreamedSearch"}
+BY_CONTENT = {"Encoder"}
 
 
 def with_cv():
