@@ -45,7 +45,7 @@ from mercer.kernels import (
 from mercer.kernels.roundoff import precision_of
 from mercer.losses import Squared
 from mercer.reduced import Newton
-from mercer.reduced.device_kernels import known
+from mercer.reduced.device_kernels import _squared, known
 from mercer.reduced.devices import Device, resolve
 from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.oracle import Oracle
@@ -323,6 +323,22 @@ def test_a_fused_block_has_the_sums_of_differences(pair, single, rows, at):
     size = np.max(np.sum(K, axis=0)) * np.max(np.abs(K) @ np.abs(A))
     assert np.max(np.abs(total - 2.0 * K.T @ (K @ A))) <= 4.0 * bound * size
     assert total.dtype == np.float64
+
+
+@pytest.mark.parametrize(("smooth", "norm"), [(False, 1.0), (False, 300.0), (True, 300.0)])
+def test_near_pairs_have_the_digits_of_their_differences(at, smooth, norm):
+    """Products of points of norm 300 may be off by more than a smooth profile allows."""
+    rng = np.random.default_rng(0)
+    P = rng.normal(size=(20, 3))
+    P *= np.sqrt(norm) / np.linalg.norm(P, axis=1, keepdims=True)
+    Q = P + 1e-4 * rng.normal(size=P.shape)
+    found = at.to_numpy(_squared(at, at.to_device(P, False), at.to_device(Q, False), smooth))
+    exact = differences(P.astype(np.longdouble), Q.astype(np.longdouble))
+    near = exact < 1e-6
+    assert near.sum() == 20
+    assert np.max(np.abs(found - exact)[near] / exact[near]) <= 1e-12
+    # Of the others, the rounding of products of three terms and of two squares.
+    assert np.max(np.abs(found - exact)) <= precision_of(found.dtype, 3).rounding * 4 * norm
 
 
 def test_rows_without_any_have_a_sum(at):
