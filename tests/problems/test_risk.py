@@ -178,12 +178,12 @@ def test_values_are_bounded_by_roots_of_the_diagonal():
 @pytest.mark.parametrize("diagonal", ["zero", "one zero"])
 def test_values_without_a_diagonal_are_bounded_by_the_largest(n, largest, diagonal):
     """Like those of minus a distance; of 130 rows every third is read, the first and last too."""
-    K = np.full((n, n), -1.0)
-    np.fill_diagonal(K, 0.0 if diagonal == "zero" else 0.5)
+    K = np.full((n, n), -0.01)
+    np.fill_diagonal(K, 0.0 if diagonal == "zero" else 0.005)
     K[1, 1] = 0.0
-    K[largest] = K[largest[::-1]] = -9.0
+    K[largest] = K[largest[::-1]] = -0.09
     risk = RegularizedRisk(Squared(), Dense(K), np.zeros(n), 1.0)
-    np.testing.assert_allclose(risk.roots, np.full(n, 3.0), rtol=1e-14)
+    np.testing.assert_allclose(risk.roots, np.full(n, 0.3), rtol=1e-14)
 
 
 @pytest.mark.parametrize("weights", [[1.0, 0.0], [-1.0, 1.0], [1.0], [np.nan, 1.0]])
