@@ -108,16 +108,17 @@ hostile-files: $(READY)  ## 300 model files and 200 data files made to do harm: 
 	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile_files.sweep
 
 MUTANTS ?= 40
+OF_CHANGED = $(if $(SINCE),--since $(SINCE))
 SEED ?= 0
-mutants: $(READY)  ## one operator or constant of ROOM=losses changed at a time: do its tests notice; some minutes
+mutants: $(READY)  ## one operator or constant of ROOM=losses (in lines added after SINCE=commit) changed at a time: do its tests notice; some minutes
 	@$(BIN)/python -m mercer warm > /dev/null  # so that no test is measured while it compiles
-	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.run $(ROOM) --mutants $(MUTANTS) --seed $(SEED)
+	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.run $(ROOM) --mutants $(MUTANTS) --seed $(SEED) $(OF_CHANGED)
 
 mutants-again: $(READY)  ## those of ROOM=losses that survived, against the tests as they are now
-	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.run $(ROOM) --again --budget 20
+	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.run $(ROOM) --again --budget 20 $(OF_CHANGED)
 
 mutants-report: $(READY)  ## changes that tests noticed by room, at first and at last
-	cd tests && ../$(BIN)/python -m mutation.run
+	cd tests && ../$(BIN)/python -m mutation.run $(OF_CHANGED)
 
 mutants-capabilities: $(READY)  ## the formula of each row of docs/capabilities.md changed: do its tests notice; rows without a result
 	@$(BIN)/python -m mercer warm > /dev/null

@@ -9,7 +9,15 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import GridSearchCV
 
 from cases_kernels import KERNELS, NULL_SPACES
-from mercer._params import Params, is_integer, same
+from mercer._params import (
+    Params,
+    check_nonnegative,
+    check_positive,
+    check_sample_weight,
+    check_weights,
+    is_integer,
+    same,
+)
 from mercer.kernels import Gaussian, Kernel, Linear
 
 
@@ -108,6 +116,53 @@ def test_is_integer():
     assert is_integer(np.int8(2))
     assert not is_integer(2.0)
     assert not is_integer(False)
+
+
+@pytest.mark.parametrize("check", [check_positive, check_nonnegative])
+@pytest.mark.parametrize("value", [-1.0, np.inf, np.nan, True, "1", None, 1j])
+def test_numbers_that_are_no_sizes_are_named(check, value):
+    with pytest.raises(ValueError, match=r"width must be .*finite"):
+        check(height=1, width=value)
+
+
+@pytest.mark.parametrize("value", [1e-300, 1, np.float32(0.5), 1e300])
+def test_sizes(value):
+    check_positive(width=value)
+    check_nonnegative(width=value)
+
+
+def test_zero_is_not_negative_and_not_positive():
+    check_nonnegative(width=0.0)
+    with pytest.raises(ValueError, match="width must be positive and finite, got 0"):
+        check_positive(width=0)
+
+
+def test_weights_are_numbers_one_a_sample():
+    np.testing.assert_array_equal(check_weights([0, 1, 0.5], 3), [0.0, 1.0, 0.5])
+    np.testing.assert_array_equal(check_sample_weight(None, 3), np.ones(3))
+    np.testing.assert_array_equal(check_sample_weight([0, 2], 2), [0.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("weights", "sentence"),
+    [
+        ([1.0, 1.0], r"incompatible shapes: \(2,\) against 3 samples"),
+        (1.0, r"incompatible shapes: \(\) against 3 samples"),
+        (["a", "b", "c"], "must be numbers, one a sample"),
+        ([1.0, -2.0, -3.0], "got -2 for sample 11; use 0"),
+        ([1.0, 1.0, np.nan], "got NaN for sample 12"),
+        ([np.inf, 1.0, np.nan], "got infinity for sample 10"),
+    ],
+)
+def test_weights_of_no_use_are_named(weights, sentence):
+    with pytest.raises(ValueError, match=f"^prior.*{sentence}"):
+        check_weights(weights, 3, first=10, name="prior")
+
+
+def test_weights_that_are_all_zero():
+    check_weights([0.0, 0.0], 2)
+    with pytest.raises(ValueError, match="prior is zero for all samples"):
+        check_sample_weight([0.0, 0.0], 2, name="prior")
 
 
 @pytest.mark.parametrize("component", [*KERNELS, *NULL_SPACES], ids=repr)

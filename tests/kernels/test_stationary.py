@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy import integrate, special
+from scipy import integrate, sparse, special
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels as gp
 from sklearn.metrics import pairwise
@@ -74,6 +74,47 @@ def test_matern_at_repeated_points_between_two_sets(nu):
     expected = Matern(1.0, nu)(np.zeros((1, 1)), np.full((1, 1), 2.0**-30))[0, 0]
     assert expected < 1.0
     np.testing.assert_allclose(Matern(1.0, nu)(far, tiny).diagonal(), expected, rtol=1e-12)
+
+
+def in_extended_precision(X, nu, length_scale):
+    """Matern kernel values from differences, in numbers of 64 bits after the point."""
+    points = X.astype(np.longdouble)
+    r = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2)) / np.longdouble(length_scale)
+    root = np.sqrt(np.longdouble(3.0)) * r
+    return {
+        0.5: np.exp(-r),
+        1.5: (1 + root) * np.exp(-root),
+        np.inf: np.exp(-(r**2) / 2),
+    }[nu]
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, np.inf])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e8])
+@pytest.mark.parametrize("rows", ["one row", "constant", "equal", "pairs", "near", "any"])
+def test_value_error_bounds_the_error_of_values(rows, offset, form, nu):
+    """Equal rows have no distance, and the slope of Matern 1/2 there is infinite."""
+    points = X[:6] + offset
+    points = {
+        "one row": points[:1],
+        "constant": np.full((6, 3), 0.1 + offset),
+        "equal": np.repeat(points[:1], 6, axis=0),
+        "pairs": np.repeat(points, 2, axis=0),
+        "near": np.concatenate([points, points + 1e-9]),
+        "any": points,
+    }[rows]
+    kernel, given = Matern(0.37, nu), form(points)
+    bound = kernel.value_error(given)
+    # Values that need relative digits of a distance have 1e-12 of it, and rows that are not moved
+    # have two roundings of their size.
+    size = np.max(np.linalg.norm(points, axis=1)) / 0.37
+    assert 0 <= bound <= 1.001 * (1e-12 + (0 if form is np.asarray else 2 * EPS * size))
+    assert kernel.value_error(form(points.astype(np.float32))) == 0.0
+    assert kernel.value_error(form(points[:0])) == 0.0
+    exact = in_extended_precision(points, nu, 0.37)
+    for values in (kernel(given), kernel(given, given), kernel.against(given)(given)):
+        # Beyond the bound there are units in the last place.
+        assert np.max(np.abs(values - exact)) <= bound + 8 * EPS
 
 
 def test_narrow_kernels_on_distant_data_keep_their_digits():

@@ -14,6 +14,7 @@ from mercer.kernels import (
     radial_tiles,
 )
 from mercer.kernels.points import as_single
+from mercer.kernels.radial_tiles import quick_square
 from mercer.kernels.roundoff import ALLOWED, precision_of
 
 F = np.float32
@@ -363,3 +364,17 @@ def test_other_profiles_prove_nothing():
     X = np.random.default_rng(0).normal(size=(20, 2)).astype(F)
     assert Matern(1.0, 1.5).against(X).tiles.roundoff() is None
     assert Sigmoid().against(X).tiles.roundoff() is None
+
+
+@pytest.mark.parametrize(("twice", "slope"), [(0, 1.0), (3, 3.0), (5, 5.0 / 3.0)])
+@pytest.mark.parametrize("p", [1, 50])
+def test_points_are_near_where_products_have_the_digits_allowed(twice, slope, p):
+    """A value of opposite points is off by its slope times the error of half a squared distance."""
+    precision = precision_of(np.dtype(np.float64), p)
+    # Of half squared norms h, (sqrt(h) + sqrt(h))^2 roundings.
+    most = precision.error / (slope * precision.rounding * 4.0)
+    for part in (0.9, 1.1):
+        X = np.zeros((2, p))
+        X[:, 0] = np.sqrt(2.0 * part * most) * np.array([-1.0, 1.0])
+        found = quick_square(X, 1.0, twice)
+        assert (found is not None) == (part < 1.0)

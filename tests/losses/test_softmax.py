@@ -50,3 +50,13 @@ def test_young_gap_where_probabilities_underflow():
     f, p = np.array([[0.0, -2000.0]]), np.array([[0.5, 0.5]])
     assert LOSS.young_gap(p, f)[0] == pytest.approx(np.log(0.5) + 1000.0)
     assert LOSS.young_gap(np.array([[1.0, 0.0]]), f)[0] == 0.0
+
+
+def test_infinite_decision_values_are_limits_of_large_ones():
+    F = np.array([[np.inf, 3.0, -2.0], [np.inf, np.inf, 5.0], [-np.inf, 1.0, 2.0], [1.0, 2.0, 3.0]])
+    # Beyond 745 a difference of decision values is a probability of zero in floating point.
+    large, y = np.clip(F, -1e5, 1e5), np.array([0, 1, 2, 0])
+    np.testing.assert_allclose(LOSS.probability(F), LOSS.probability(large), rtol=1e-15)
+    np.testing.assert_allclose(LOSS.value(y, F), LOSS.value(y, large), rtol=1e-15)
+    assert np.all(np.isposinf(LOSS.value(np.array([1, 2, 0]), F[:3])))
+    assert np.isnan(LOSS.probability(np.array([[np.inf, np.nan]]))).any()

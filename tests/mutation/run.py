@@ -5,6 +5,7 @@ Run from the folder of the tests, ``python -m mutation.run losses --mutants 40 -
 change is made in a process of its own, which runs the tests that reach the changed line, those
 first that take least. What survives is printed, and everything is appended to results.jsonl.
 A change that means the same is kept in explained.jsonl with the reason, and is set aside.
+With ``--since COMMIT`` only lines that were added after a commit are changed.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import random
 import re
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -44,8 +46,9 @@ PARAMETERS = 3
 TESTS = {
     "machines": ["machines", "estimators", "compression/test_machines.py"],
     "solvers": ["solvers", "problems/test_constrained.py", "estimators/test_tube.py"],
+    "_params.py": ["test_params.py"],
 }
-"""Folders of tests of rooms that have more than the one of their name."""
+"""Folders of tests of rooms whose tests are not just the folder of the same name."""
 
 
 def recorded(path: Path) -> list[dict[str, str]]:
@@ -58,15 +61,39 @@ def key(entry: dict[str, str]) -> tuple[str, str, str]:
     return entry["file"], entry["source"], entry["change"]
 
 
-def all_sites(room: str) -> list[list[Site]]:
-    """Return every change that a room allows."""
-    paths = sorted((ROOT / "src/mercer" / room).rglob("*.py"))
-    return [sites for path in paths for sites in find(path, ROOT)]
+def modules(room: str) -> list[Path]:
+    """Return the files of a folder of the library, or its one file."""
+    folder = ROOT / "src/mercer" / room
+    return [folder] if folder.is_file() else sorted(folder.rglob("*.py"))
 
 
-def sample(room: str, count: int, seed: int) -> list[Site]:
+def added(since: str) -> set[tuple[str, int]]:
+    """Return the lines, as file and number, that the files of now have and a commit has not."""
+    command = ["git", "diff", "-U0", "--no-color", "--no-ext-diff", since, "--", "src/mercer"]
+    diff = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    file, found = "", set()
+    for line in diff.splitlines():
+        if line.startswith("+++ "):
+            file = line.removeprefix("+++ b/")
+        elif block := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
+            first, count = int(block[1]), int(block[2] or 1)
+            found |= {(file, number) for number in range(first, first + count)}
+    return found
+
+
+def all_sites(room: str, since: str = "") -> list[list[Site]]:
+    """Return every change that a room allows, or those in lines added since a commit."""
+    if not since:
+        return [sites for path in modules(room) for sites in find(path, ROOT)]
+    lines = added(since)
+    paths = {ROOT / file for file, _ in lines}.intersection(modules(room))
+    places = [sites for path in sorted(paths) for sites in find(path, ROOT)]
+    return [sites for sites in places if (sites[0].file, sites[0].line) in lines]
+
+
+def sample(room: str, count: int, seed: int, since: str = "") -> list[Site]:
     """Draw changes, at most one at a place; a larger sample begins with a smaller one."""
-    places = all_sites(room)
+    places = all_sites(room, since)
     random.Random(f"{room} {seed}").shuffle(places)
     return [random.Random(f"{place[0].key} {seed}").choice(place) for place in places[:count]]
 
@@ -87,7 +114,7 @@ def import_mutated(path: Path, tree: ast.Module) -> None:
 def functions_of(folder: Path) -> list[types.FunctionType]:
     """Return the functions of a room that exist already."""
     functions = (found for found in gc.get_objects() if isinstance(found, types.FunctionType))
-    return [found for found in functions if found.__code__.co_filename.startswith(f"{folder}/")]
+    return [found for found in functions if found.__code__.co_filename.startswith(str(folder))]
 
 
 def replace_functions(functions: list[types.FunctionType], path: Path, tree: ast.Module) -> None:
@@ -193,7 +220,7 @@ class Mutants:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         folder = ROOT / "src/mercer" / self.room
         cache = ROOT / "build/mutants" / f"{self.room}.json"
-        self.reach = Reach(cache, sorted(folder.rglob("*.py")))
+        self.reach = Reach(cache, modules(self.room))
         new = {item.path: self.reach.lacks(str(item.path)) for item in session.items}
         if todo := [item for item in session.items if new[item.path]]:
             self._measure(some_of_each(todo), folder)
@@ -221,7 +248,7 @@ class Mutants:
         found = self.reach.tests(site.file, *site.scope)
         if site.compiled:
             callers = re.compile(rf"\b({'|'.join(sorted(compiled_callers(site)))})\b")
-            for path in (ROOT / "src/mercer" / self.room).rglob("*.py"):
+            for path in modules(self.room):
                 for number, line in enumerate(path.read_text().splitlines(), start=1):
                     if callers.search(line):
                         found |= self.reach.tests(str(path.relative_to(ROOT)), number, number)
@@ -353,13 +380,16 @@ def fresh(asked: Path) -> int:
     return int(pytest.main([*options, *names], plugins=[Failures(Path(told))]))
 
 
-def report() -> None:
+def report(since: str = "") -> None:
     """Print killed changes by room: of all at first, and at last of those not explained."""
+    drawn = {site.key for place in all_sites("", since) for site in place} if since else None
     explained = {key(entry) for entry in recorded(EXPLAINED)}
     first: dict[tuple[str, str, str, str], str] = {}
     last: dict[tuple[str, str, str, str], str] = {}
     for entry in recorded(RESULTS):
         place = (entry["room"], *key(entry))
+        if drawn is not None and key(entry) not in drawn:
+            continue
         first.setdefault(place, entry["status"])
         last[place] = entry["status"]
     print(f"{'room':12} changes  killed before  explained  killed after  score before  score after")
@@ -382,16 +412,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="which changes are drawn")
     parser.add_argument("--again", action="store_true", help="try what survived once more instead")
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of tests for each")
+    parser.add_argument("--since", default="", help="change only lines added after this commit")
     asked = parser.parse_args()
     if not asked.room:
-        report()
+        report(asked.since)
         return 0
     room = asked.room
-    sites = sample(room, asked.mutants, asked.seed)
+    sites = sample(room, asked.mutants, asked.seed, asked.since)
     last = {key(entry): entry["status"] for entry in recorded(RESULTS) if entry["room"] == room}
     if asked.again:
         left = {place for place, status in last.items() if status != "killed"}
-        every = [site for place in all_sites(room) for site in place]
+        every = [site for place in all_sites(room, asked.since) for site in place]
         sites = list({site.key: site for site in every if site.key in left}.values())
     else:
         sites = [site for site in sites if site.key not in last]
@@ -411,7 +442,7 @@ def main() -> int:
     where = [name for name in folders if Path(name).exists()]
     arguments = ["-q", "-s", "-p", "no:cacheprovider", *where, f"src/mercer/{room}"]
     code = pytest.main(arguments, plugins=[Mutants(room, sites, asked.budget, told)])
-    report()
+    report(asked.since)
     return int(code)
 
 

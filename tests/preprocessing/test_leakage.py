@@ -22,6 +22,7 @@ CLASSES = np.array(list("uvw"))[RNG.integers(0, 3, N)]
 CODES = pd.Series(CLASSES).map({"u": 7.0, "v": 3.0, "w": 5.0}).to_numpy()
 CITY = RNG.integers(0, 12, N)
 RENT = np.round(RNG.uniform(5, 9, 12), 2)[CITY]
+MIXED = np.arange(N) % 30 - 4.0
 CITIES = np.array([f"town {k}" for k in range(12)])[CITY]
 
 
@@ -39,6 +40,9 @@ LEAKS = {
     "an inverse": (frame(x=np.exp(-Y)), Y, "it falls when the column rises in all 60 rows"),
     "a category": (frame(x=CITIES), RENT, "rows with the same one of its 12 values"),
     "codes": (frame(x=CODES), CLASSES, "rows with the same one of its 3 values"),
+    # A threshold may divide numbers into a few classes, but neither names nor 26 of 30 values.
+    "names of classes": (frame(x=CITIES), RENT > 7.0, "rows with the same one of its 12 values"),
+    "values of many": (frame(x=MIXED), MIXED**2, "rows with the same one of its 30 values"),
     "a copy of classes": (frame(x=CLASSES), CLASSES, "rows with the same one of its 3 values"),
     "truth": (frame(x=CLASSES == "u"), CLASSES == "u", "rows with the same one of its 2 values"),
 }

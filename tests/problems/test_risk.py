@@ -167,6 +167,25 @@ def test_the_size_of_one_sample_is_its_product_with_the_kernel(unit):
     assert risk.size(a, np.zeros(0), np.zeros(1)) == pytest.approx(15.0)
 
 
+def test_values_are_bounded_by_roots_of_the_diagonal():
+    Z = np.random.default_rng(0).normal(size=(40, 3))
+    risk = RegularizedRisk(Squared(), Dense(Z @ Z.T), np.zeros(40), 1.0)
+    np.testing.assert_allclose(risk.roots, np.linalg.norm(Z, axis=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("n", [3, 130])
+@pytest.mark.parametrize("largest", [(0, 1), (-1, -2)])
+@pytest.mark.parametrize("diagonal", ["zero", "one zero"])
+def test_values_without_a_diagonal_are_bounded_by_the_largest(n, largest, diagonal):
+    """Like those of minus a distance; of 130 rows every third is read, the first and last too."""
+    K = np.full((n, n), -0.01)
+    np.fill_diagonal(K, 0.0 if diagonal == "zero" else 0.005)
+    K[1, 1] = 0.0
+    K[largest] = K[largest[::-1]] = -0.09
+    risk = RegularizedRisk(Squared(), Dense(K), np.zeros(n), 1.0)
+    np.testing.assert_allclose(risk.roots, np.full(n, 0.3), rtol=1e-14)
+
+
 @pytest.mark.parametrize("weights", [[1.0, 0.0], [-1.0, 1.0], [1.0], [np.nan, 1.0]])
 def test_weights_of_functions_are_positive(weights):
     y = np.ones(3)

@@ -206,6 +206,35 @@ def test_threads_change_no_bit() -> None:
     assert np.array_equal(one.b, two.b)
 
 
+@pytest.mark.parametrize(
+    ("C", "width", "single"),
+    [
+        ((1.0,), 1.5, True),
+        ((1.0,), 6.0, False),  # steep features
+        ((1e-20,), 1.5, False),
+        ((1e20,), 1.5, False),
+        ((1.0, 1e-20), 1.5, False),
+        ((1e-20,), 6.0, False),
+    ],
+)
+def test_float32_needs_flat_features_and_moderate_weights(
+    C: tuple[float, ...], width: float, single: bool
+) -> None:
+    held = holding(oracle_of(Absolute(), C=C, width=width))
+    assert held is not None
+    assert held.single == single
+
+
+@pytest.mark.parametrize(("C", "matrices"), [((1.0,), 5), ((1.0, 5.0), 8)])
+@pytest.mark.parametrize(("fit", "jobs", "threads"), [(0.1, 8, 1), (2.5, 8, 2), (9.0, 4, 4)])
+def test_as_many_threads_as_memory_holds_curvatures(
+    C: tuple[float, ...], matrices: int, fit: float, jobs: int, threads: int
+) -> None:
+    """Of each problem three matrices of float64, and two of a step."""
+    room = fit * matrices * 8.0 * M**2
+    assert kinked._threads(oracle_of(Absolute(), C=C, room=room, n_jobs=jobs)) == threads
+
+
 def test_several_problems_are_those_of_each() -> None:
     both = minimum(oracle_of(Absolute(), C=(1.0, 5.0)), 1e-7)
     assert both.value is not None

@@ -71,7 +71,8 @@ def test_the_smallest_tube_is_the_chebyshev_fit(seed):
     assert smallest_tube(np.eye(30), y, B).epsilon == 0.0
 
 
-@pytest.mark.filterwarnings("ignore:.*double precision cannot tell")  # coefficients of 1e11
+# Coefficients of 1e11 have no gap.
+@pytest.mark.filterwarnings("ignore:.*double precision cannot tell")
 @pytest.mark.parametrize("points", ["plane", "line"])
 def test_no_proof_is_given_against_a_function_that_exists(points):
     rng = np.random.default_rng(0)
@@ -144,3 +145,24 @@ def test_a_tube_ends_at_the_limit_of_its_steps():
     X, y = noisy(100)
     with pytest.warns(EarlyStop, match="Solver terminated early"):
         HardTubeSVR(0.2, Gaussian(1.58), solver="smo", max_time=1e-9).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:Solver terminated early", "ignore:InteriorPoint meets tol")
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ([0.0, 1e-9, 1.0], [-1.0, 1.0, 0.3]),
+        ([0.0, 1e-7, 1.0], [-1.0, 1.0, 0.3]),
+        (np.linspace(0.0, 0.5, 8), [-1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0]),
+    ],
+    ids=["1e-9", "1e-7", "flat"],
+)
+def test_a_tube_beyond_double_precision_is_not_decided(x, y):
+    """A Gaussian tells distinct points apart, so no proof may be given; nor may a wrong fit."""
+    X, y = np.array(x)[:, None], np.array(y)
+    with pytest.raises(ValueError, match="is not decided: the fit has errors of up to") as caught:
+        HardTubeSVR(0.05, Gaussian(1.0)).fit(X, y)
+    assert not isinstance(caught.value, InfeasibleTube)
+    # Zero is within 1 of all targets.
+    wide = HardTubeSVR(1.0, Gaussian(1.0)).fit(X, y)
+    assert np.max(np.abs(wide.predict(X) - y)) <= 1.0 + 1e-3
