@@ -308,3 +308,14 @@ def test_one_point_has_no_component():
 def test_a_matrix_that_is_never_held():
     tiled = KernelPCA(4, gram="tiled", eigen_solver="iterative").fit(X)
     assert_allclose(tiled.transform(NEW), KernelPCA(4).fit(X).transform(NEW), atol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [1e2, 1e4, 1e6])
+def test_a_linear_kernel_keeps_what_its_values_know_far_from_the_origin(shift):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(60, 4)) * [0.5, 1.0, 2.0, 3.0], rng.normal(size=(20, 4))
+    scores = KernelPCA(3, kernel="linear").fit(X + shift).transform(new + shift)
+    oracle = PCA(3).fit(X).transform(new)
+    oracle *= np.sign(np.sum(oracle * scores, axis=0))
+    # Kernel values have the size of the squared shift, and each score is a sum of sixty.
+    assert np.max(np.abs(scores - oracle)) < np.finfo(float).eps * shift**2 * 60

@@ -91,8 +91,8 @@ class Centred:
     H : (n, q) array
         Coefficients of the functions :math:`g(x) = H' k(X, x)`, so that :math:`h(x)'k(X, x) =
         z(x)'g(x)`.
-    KU : (n, r) array
-        Products of the weighted matrix with an orthonormal basis of the columns.
+    U, KU : (n, r) array
+        An orthonormal basis of the weighted columns, and its products with the weighted matrix.
     back : (q, r) array
         From coordinates in that basis to coefficients of the columns.
     Q : (q, q) array
@@ -102,6 +102,7 @@ class Centred:
     spectrum: Spectrum
     root: Array
     H: Array
+    U: Array
     KU: Array
     back: Array
     Q: Array
@@ -121,7 +122,8 @@ class Centred:
         A : (n, k) array
         b : (k, q) array
         """
-        V = V / np.sqrt(np.abs(values))
+        # What rounding leaves on the columns is multiplied by kernel values, large far from zero.
+        V = (V - self.U @ (self.U.T @ V)) / np.sqrt(np.abs(values))
         return self.root[:, None] * V, -(self.back @ (self.KU.T @ V)).T
 
 
@@ -151,7 +153,7 @@ def centre(K: Gram, B: Array, weights: Array, definite: bool, strictly: bool) ->
     size = float(np.sum(weighted.diag(), dtype=np.float64)) if strictly else frobenius(weighted)
     spectrum = Spectrum(gram, trace, size, definite)
     H = root[:, None] * (U @ back.T)
-    return Centred(spectrum, root, H, KU, back, back @ (U.T @ KU) @ back.T)
+    return Centred(spectrum, root, H, U, KU, back, back @ (U.T @ KU) @ back.T)
 
 
 def _basis(Z: Array) -> tuple[Array, Array]:
