@@ -1,8 +1,7 @@
 """Statistics of streams are those of all rows at once, however the rows are divided."""
 
 import pickle
-from functools import reduce
-from operator import add
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -14,12 +13,10 @@ from hypothesis.extra.numpy import arrays
 from mercer.data import (
     DataError,
     Moments,
-    Sketch,
     as_source,
     categories,
     moments,
     quantiles,
-    sketches,
 )
 from mercer.data.categories import ordered
 
@@ -126,49 +123,7 @@ def test_order_of_categories():
     assert ordered(["b", 2, None, "a", 1]) == [1, 2, "a", "b", None]
 
 
-def ranks(x, value):
-    """Return the lowest and the highest rank of a value."""
-    return np.count_nonzero(x < value), np.count_nonzero(x <= value) - 1
-
-
-@pytest.mark.parametrize("kind", ["normal", "sorted", "turned", "ties", "heavy"])
-@pytest.mark.parametrize("size", [32, 256])
-def test_a_sketch_keeps_its_promise(kind, size):
-    n = 50_000
-    x = {
-        "normal": lambda: RNG.normal(size=n),
-        "sorted": lambda: np.arange(n) + 0.0,
-        "turned": lambda: np.arange(n)[::-1] + 0.0,
-        "ties": lambda: RNG.integers(0, 20, n) + 0.0,
-        "heavy": lambda: np.where(RNG.uniform(size=n) < 0.6, 0.0, RNG.uniform(size=n)),
-    }[kind]()
-    edges = np.sort(RNG.integers(0, n, 40))
-    parts = [Sketch.of(part, size) for part in np.split(x, edges)]
-    sketch = reduce(add, parts)
-    pairs = [reduce(add, parts[i : i + 8]) for i in range(0, len(parts), 8)]
-    for found in (sketch, reduce(add, pairs)):
-        assert found.n == n == sum(2**h * len(v) for h, v in enumerate(found.levels))
-        assert max(map(len, found.levels)) <= size
-        assert found.error <= n * (np.log2(n / size) + 2) / size
-        for q in (0.0, 0.01, 0.25, 0.5, 0.9, 1.0):
-            rank = round(q * (n - 1))
-            low, high = found.bracket(rank)
-            assert low <= np.sort(x)[rank] <= high
-            first, last = ranks(x, found.quantile(q))
-            assert first - found.error - 1 <= rank <= last + found.error + 1
-
-
-def test_errors_of_a_sketch_are_much_smaller_than_promised():
-    x = RNG.normal(size=200_000)
-    found = reduce(add, (Sketch.of(part, 512) for part in np.split(x, 100)))
-    worst = max(
-        abs(ranks(x, found.quantile(q))[0] - q * len(x)) for q in np.linspace(0.05, 0.95, 19)
-    )
-    assert worst < found.error < 0.03 * len(x)
-
-
-@pytest.mark.parametrize("size", [8, 64, 4096])
-def test_quantiles_are_exact(size):
+def test_quantiles_of_few_rows_are_exact():
     n = 1200
     columns = [
         RNG.normal(size=n),
@@ -183,23 +138,36 @@ def test_quantiles_are_exact(size):
     q = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0]
     expected = np.nanquantile(X, q, axis=0)
     for rows in (97, 10_000):
-        np.testing.assert_array_equal(quantiles(as_source(X), q, size=size, rows=rows), expected)
+        np.testing.assert_array_equal(quantiles(as_source(X), q, rows=rows), expected)
     order = RNG.permutation(n)
-    np.testing.assert_array_equal(quantiles(as_source(X[order]), q, size=size), expected)
-    np.testing.assert_array_equal(quantiles(as_source(X), 0.5, [2], size=size), expected[3:4, [2]])
+    np.testing.assert_array_equal(quantiles(as_source(X[order]), q), expected)
+    np.testing.assert_array_equal(quantiles(as_source(X), 0.5, [2]), expected[3:4, [2]])
 
 
 def test_a_column_without_values_has_no_quantiles():
     X = np.column_stack([np.full(5, np.nan), np.arange(5.0)])
     assert np.isnan(quantiles(as_source(X), 0.5)[0]).tolist() == [True, False]
-    assert np.isnan(sketches(as_source(X)).each[0].quantile(0.5))
     with pytest.raises(DataError, match="holds words"):
         quantiles(as_source({"w": ["a"]}), 0.5)
 
 
-def test_exact_quantiles_take_few_passes():
-    passes = []
-    X = RNG.normal(size=(100_000, 1))
+def test_quantiles_of_many_rows_are_those_of_a_sample():
+    n, size = 50_000, 4000
+    X = np.column_stack([RNG.standard_cauchy(n), np.arange(n)])
+    q = np.array([0.1, 0.5, 0.9])
+    found = [quantiles(as_source(X), q, size=size, rows=rows) for rows in (777, n)]
+    np.testing.assert_array_equal(*found)
+    share = np.array(
+        [[np.mean(x <= v) for v in values] for x, values in zip(X.T, found[0].T, strict=True)]
+    )
+    # Five standard errors of a rank.
+    assert (np.abs(share - q) < 5.0 * np.sqrt(q * (1 - q) / size)).all()
+
+
+def test_columns_are_sampled_in_groups(monkeypatch):
+    module = import_module("mercer.data.quantiles")  # a function has its name
+    monkeypatch.setattr(module, "SAMPLE_BYTES", 8 * 100_000 * 2)
+    X, passes = RNG.normal(size=(60, 5)), []
     source = as_source(X).map(lambda block: passes.append(block.start) or block)
-    assert quantiles(source, 0.5, size=512, rows=10**6)[0, 0] == np.median(X)
-    assert len(passes) <= 3
+    np.testing.assert_array_equal(quantiles(source, 0.5)[0], np.median(X, axis=0))
+    assert passes == [0, 0, 0]

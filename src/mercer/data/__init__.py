@@ -8,7 +8,7 @@ from mercer.data.moments import Moments, moments
 from mercer.data.opening import as_source
 from mercer.data.parts import Parts, map_blocks
 from mercer.data.predicting import predict
-from mercer.data.quantiles import Sketch, Sketches, quantiles, sketches
+from mercer.data.quantiles import quantiles
 from mercer.data.sampling import draw
 from mercer.data.table import DataError
 
@@ -18,8 +18,6 @@ __all__ = [
     "DataError",
     "Moments",
     "Parts",
-    "Sketch",
-    "Sketches",
     "Source",
     "as_source",
     "categories",
@@ -29,5 +27,4 @@ __all__ = [
     "open",
     "predict",
     "quantiles",
-    "sketches",
 ]

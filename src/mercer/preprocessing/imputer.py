@@ -30,8 +30,8 @@ class Imputer(Streamed):
     Parameters
     ----------
     fill : {"mean", "median", "most_frequent"} or float, default="mean"
-        What is filled in; the median takes two to four passes. Of values that are as frequent, the
-        smallest.
+        What is filled in; the median is that of at most 100,000 rows drawn at random. Of values
+        that are as frequent, the smallest.
     indicator : bool, default=False
         Add a feature for each one that was missing in some row of the fit: 1 where it is missing.
     verbose : bool, default=False

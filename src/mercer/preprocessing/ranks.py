@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval
 from mercer._typing import AnyArray, Array, Constraints, PointsLike
-from mercer.data import Source
-from mercer.data.ranks import MidRanks, mid_ranks
+from mercer.data import DataError, Source
+from mercer.data.base import Block
+from mercer.data.quantiles import sampled_columns
+from mercer.data.table import Table
 from mercer.preprocessing.base import Streamed
 
 __all__ = ["RankNormalizer"]
@@ -43,10 +47,9 @@ class RankNormalizer(Streamed):
     Parameters
     ----------
     n_quantiles : int, default=10,000
-        Number of different values of a feature, at least ten, up to which scores are exact at all
-        of them, after one pass. A feature with more values takes a second pass and is exact at
-        this many values, drawn at random but the same in any order of the rows, at its extreme
-        values, and at values with more than 1 in `n_quantiles` of the rows.
+        Largest number of different values of a feature that are kept, at least ten. Of more values
+        those at evenly spaced ranks are kept, with the extreme ones. Ranks are those of the rows,
+        or of 100,000 rows drawn at random if there are more.
     verbose : bool, default=False
         Tell how far a pass has come.
 
@@ -56,9 +59,6 @@ class RankNormalizer(Streamed):
         For each feature the values of the fit, ascending.
     scores_ : list of ndarray
         Their scores.
-    gaps_ : ndarray of shape (n_features,)
-        For each feature a bound on the error of :math:`u` at values of the fit that are not in
-        `values_`: the largest difference between two neighbours. It is 0 if scores are exact.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -97,10 +97,13 @@ class RankNormalizer(Streamed):
     }
 
     def _learn(self, source: Source) -> None:
-        found = mid_ranks(source, self.n_quantiles, **self._passes(source, "ranks"))
-        self.values_ = [ranks.values for ranks in found]
-        self.scores_ = [_scores(ranks) for ranks in found]
-        self.gaps_ = np.array([ranks.gap for ranks in found])
+        names = source.feature_names or [f"x{j}" for j in range(source.n_features)]
+        numbers = source.map(_Numbers(names))
+        how = self._passes(source, "ranks")
+        columns = sampled_columns(numbers, range(len(names)), **how)
+        knots = [_knots(values, self.n_quantiles) for values in columns]
+        self.values_ = [values for values, _ in knots]
+        self.scores_ = [scores for _, scores in knots]
 
     def _applied(self, X: PointsLike) -> PointsLike:
         return _mapped(X, self.values_, self.scores_, 0.0)
@@ -121,10 +124,35 @@ class RankNormalizer(Streamed):
         return _mapped(X, self.scores_, self.values_, np.nan)
 
 
-def _scores(ranks: MidRanks) -> Array:
-    if len(ranks.values) <= 2:
-        return np.arange(float(len(ranks.values)))
-    return np.asarray(ndtri(ranks.levels))
+@dataclass
+class _Numbers:
+    """Make arrays of finite numbers of blocks."""
+
+    names: list[str]
+
+    def __call__(self, block: Block) -> Block:
+        if sp.issparse(block.X):
+            raise DataError("ranks of sparse columns are not sparse; use X.toarray()")
+        X = block.X.numbers() if isinstance(block.X, Table) else block.X
+        infinite = np.isinf(X).any(axis=0)
+        if infinite.any():
+            name = self.names[int(np.argmax(infinite))]
+            raise DataError(f"Input X contains infinity, which has no rank: column {name!r}")
+        return block._replace(X=X)
+
+
+def _knots(x: Array, size: int) -> tuple[Array, Array]:
+    """Return at most `size` values, ascending, and their scores."""
+    values, counts = np.unique(x + 0.0, return_counts=True)  # one zero, not two
+    if len(values) <= 2:
+        return values, np.arange(float(len(values)))
+    upto = np.cumsum(counts)
+    scores = ndtri((upto - 0.5 * counts) / len(x))
+    if len(values) > size:
+        at = np.searchsorted(upto, np.linspace(0.0, len(x), size), side="left")
+        kept = np.unique(np.minimum(at, len(values) - 1))
+        values, scores = values[kept], scores[kept]
+    return values, np.asarray(scores)
 
 
 def _mapped(X: AnyArray, start: list[Array], end: list[Array], empty: float) -> AnyArray:
