@@ -65,7 +65,7 @@ def decision_error(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float
 
 def is_moved(risk: RegularizedRisk, a: Array, before: Array) -> bool:
     """Answer whether snapping changed a decision value by more than its rounding error."""
-    root = np.sqrt(np.maximum(risk.K.diag(), 0.0))
+    root = risk.roots
     change = float(np.max(root, initial=0.0)) * float(root @ np.abs(a - before))
     return change > KNOWN_ROUNDING * max(risk.size(a, np.zeros(risk.q), risk.y), MIN_NORMAL)
 
@@ -76,8 +76,18 @@ def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certific
     Decision values add up in one order here and in another in a prediction. Gap and dual value
     hold for all decision values that are as close as rounding. Where rounding could change the
     objective by a useless gap, as weights of 1e12 do, decision values are multiplied again and
-    the objective is the largest of all.
+    the objective is the largest of all. What coefficients miss of ``B'a = d``, beyond rounding, is
+    worth as much as b.
     """
+    if found.residual > KNOWN_ROUNDING:
+        missed = float(np.abs(risk.B.T @ a - risk.d) @ np.abs(b))
+        found = _worst_of_values(risk, a, b, found)
+        return replace(found, dual=found.dual - missed, gap=found.gap + 2.0 * missed)
+    return _worst_of_values(risk, a, b, found)
+
+
+def _worst_of_values(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> Certificate:
+    """Return the certificate at the worst decision values."""
     delta = decision_error(risk, a, b, found.f)
     effect = rounding_effect(risk, a, found.f, delta)
     if effect <= GAP_ROUNDING * abs(found.primal):
@@ -95,7 +105,7 @@ def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certific
     return replace(found, primal=worst.primal, dual=worst.dual, gap=gap)
 
 
-def rounding_effect(risk: RegularizedRisk, a: Array, f: Array, delta: float) -> float:
+def rounding_effect(risk: RegularizedRisk, a: Array, f: Array, delta: Array | float) -> float:
     """Return by how much a change of decision values by ``delta`` can change objective and gap."""
     value = risk.terms.value
     with np.errstate(over="ignore", invalid="ignore"):
