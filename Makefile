@@ -101,8 +101,9 @@ fuzz: $(READY)  ## hostile fits beyond those of the tests, counted by how they e
 
 LAW_FIRST ?= 0
 LAW_FITS ?= 5000
+LAW_STREAM ?= every
 law: $(READY)  ## 5,000 fits whose predictions cost what their certificates allow, and what was drawn
-	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile.predictions $(LAW_FIRST) $(LAW_FITS)
+	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile.predictions $(LAW_FIRST) $(LAW_FITS) $(LAW_STREAM)
 
 hostile-files: $(READY)  ## 300 model files and 200 data files made to do harm: how they end, memory, time
 	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile_files.sweep

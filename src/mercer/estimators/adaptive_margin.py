@@ -41,6 +41,7 @@ from mercer.problems.risk import RegularizedRisk
 from mercer.programs.margin import MarginAnswer, MarginProgram
 from mercer.regularizers.null_space import Empty, NullSpace
 from mercer.solvers import Solution, Status
+from mercer.solvers.rounding import decision_error
 from mercer.solvers.status import check
 
 __all__ = [
@@ -171,12 +172,22 @@ class _AdaptiveMargin(PairwiseClassifier):
         lam, (program, live) = self._lambda(), self._program(risk)
         answer = program.solve(lam)
         limit = self.tol * program.c.sum()
-        gap = answer.objective - answer.bound
+        a, f = np.zeros(risk.n), np.zeros(risk.n)
+        a[live] = program.y * answer.alpha
+        f[live] = program.K @ a[live][program.columns] + program.B @ answer.b
+        # Predictions add up the same terms in another order, and small values are no part of the
+        # program; what multipliers miss of its equations is worth as much as its coefficients.
+        error = decision_error(risk, a, answer.b, f)
+        asked = 1.0 + lam * answer.alpha * program.diag
+        worst = float(program.c @ np.maximum(asked - program.y * f[live] + error, 0.0))
+        missed = abs(program.B.T @ (program.y * answer.beta)) @ abs(answer.b)
+        bound = float(answer.bound - missed)
+        gap = max(worst, answer.objective) - bound
         # Nothing beside the price of a coefficient of one; a part of the losses may be more than
         # all the rest, where weights are large.
         none = min(limit, NEGLIGIBLE_GAP_SHARE * (lam or float(program.c.min())))
         status = Status.CONVERGED if gap <= limit else Status.STALLED
-        status = check(status, answer.objective, answer.bound, gap, resolution=none)
+        status = check(status, answer.objective, bound, gap, resolution=none)
         if status is not Status.CONVERGED:
             warnings.warn(
                 f"The linear program{' of ' + title if title else ''} is solved up to a gap of "
@@ -196,15 +207,12 @@ class _AdaptiveMargin(PairwiseClassifier):
                 CollapsedMachine,
                 stacklevel=5,
             )
-        a, f = np.zeros(risk.n), np.zeros(risk.n)
-        a[live] = program.y * answer.alpha
-        f[live] = program.K @ a[live][program.columns] + program.B @ answer.b
         margins = _margins(program, answer, lam, live, f[live])
         solution = Solution(
             a=a,
             b=answer.b,
             objective=answer.objective,
-            dual=answer.bound,
+            dual=bound,
             gap=gap,
             violation=answer.violation,
             residual=answer.residual,

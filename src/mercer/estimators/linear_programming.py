@@ -85,7 +85,7 @@ class SparseRegressor(SparseMachine, Regression):
     multipliers_ : ndarray of shape (n_samples,)
         The dual solution, one number a sample: the derivative of the optimum in its target.
     C_min_ : float
-        The C up to which no function is used.
+        The C up to which no function is used; nan where its linear program has too few digits.
     solution_ : Solution
         Objective, lower bound, gap, status, rounds and timings.
 
@@ -207,7 +207,7 @@ class SparseClassifier(SparseMachine, OneVsRest):
     multipliers_ : ndarray of shape (n_problems, n_samples)
         Dual solutions.
     C_min_ : float or ndarray of shape (n_problems,)
-        The C up to which no function is used.
+        The C up to which no function is used; nan where its linear program has too few digits.
     solution_ : Solution
         Objective, lower bound, gap, status, rounds and timings.
 

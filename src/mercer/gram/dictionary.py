@@ -65,6 +65,10 @@ class Dictionary(ABC):
         """
         return self.price(u)
 
+    def value_error(self) -> float:
+        """Return by what part of themselves entries may differ from those of a prediction."""
+        return 0.0
+
     @abstractmethod
     def take(self, rows: Indices, index: Indices) -> Dictionary:
         """Return the dictionary of some samples and columns.
@@ -172,6 +176,9 @@ class KernelColumns(Dictionary):
             return self.price(u)
         return np.asarray(self._square.single().matvec(u), dtype=np.float64)
 
+    def value_error(self) -> float:
+        return self.kernel.value_error(self.X)
+
     def take(self, rows: Indices, index: Indices) -> Dictionary:
         if self._whole is not None:
             return self._whole.take(rows, index)
@@ -224,6 +231,9 @@ class CombinedDictionary(Dictionary):
 
     def rough_price(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.append(self.below.rough_price(np.asarray(self.S.T @ u)), self.E.T @ u)
+
+    def value_error(self) -> float:
+        return self.below.value_error()
 
     def take(self, rows: Indices, index: Indices) -> CombinedDictionary:
         S, m = self.S[rows], self.below.shape[1]

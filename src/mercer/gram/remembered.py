@@ -85,6 +85,9 @@ class FactorizedGram(Gram):
     def roundoff(self) -> Roundoff | None:
         return self.gram.roundoff()
 
+    def value_error(self) -> float:
+        return self.gram.value_error()
+
     def single(self) -> Gram:
         return self.gram.single()
 

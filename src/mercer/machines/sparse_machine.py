@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from mercer._linear_program import NoOptimumError
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer._sklearn import Interval, num_samples
 from mercer._typing import AnyArray, Array, Constraints, PointsLike
@@ -160,7 +161,10 @@ class SparseMachine(KernelMachine):
             found.append(answer)
             stop |= bool(task.call_on_fit_task_end(estimator=self))
         self._found = [answer.columns for answer in found]
-        thresholds = np.array([self._collapse(one.risk) for one in subproblems])
+        try:
+            thresholds = np.array([self._collapse(one.risk) for one in subproblems])
+        except NoOptimumError:
+            thresholds = np.full(len(subproblems), np.nan)
         self.C_min_ = thresholds if len(subproblems) > 1 else float(thresholds[0])
         self.multipliers_ = self._multipliers([answer.u for answer in found])
         return [

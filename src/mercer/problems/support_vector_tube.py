@@ -19,7 +19,7 @@ from mercer.problems.risk import RegularizedRisk
 __all__ = ["Walls", "tube", "tube_back"]
 
 # A wall may stand anywhere between two targets if as much lies beyond it as it may: how near to
-# equality, in units of the weights, that is.
+# equality, as a part of the price, that is.
 EQUAL_WEIGHT_TOL = 1e-9
 
 
@@ -180,8 +180,8 @@ def _nearest(r: Array, c: Array, price: float) -> tuple[float, float]:
     r"""Return the ends of the minimizers of :math:`\sum_i c_i \max(0, r_i - t) + pt`."""
     order = np.argsort(-r, kind="stable")
     r, c = r[order], c[order]
-    beyond = np.cumsum(c) - c  # what lies beyond a wall at each target
-    slack = EQUAL_WEIGHT_TOL * float(np.sum(c))
+    beyond = np.append(0.0, np.cumsum(c[:-1]))  # what lies beyond a wall at each target
+    slack = EQUAL_WEIGHT_TOL * price
     allowed = np.flatnonzero(beyond <= price + slack)
     strictly = np.flatnonzero(beyond < price - slack)
     return float(r[allowed[-1]]), float(r[strictly[-1]])

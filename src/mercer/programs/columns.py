@@ -29,6 +29,7 @@ from mercer.programs.linear_master import LinearMaster, methods_for
 from mercer.solvers import Progress, Solution, Status
 from mercer.solvers.certify import snap_to_box
 from mercer.solvers.monitor import Monitor
+from mercer.solvers.rounding import SUMMATION_ROUNDING, rounding_effect
 
 __all__ = ["SparseSolution", "generate_columns", "threshold"]
 
@@ -204,7 +205,10 @@ def generate_columns(
         best = risk.bound(u_best, price)
         if risk.radius is None:
             u_best = u_best / max(1.0, float(np.max(risk.excess(price), initial=0.0)))
-        gap = max(value - best, 0.0)
+    proved = best
+    best, worst = _rounded(risk, whole, free, u_best, f, value, best)
+    gap = max(worst - best, 0.0)
+    rounding = (worst - value) + (proved - best)
     solved = monitor.elapsed
     solution = Solution(
         a=whole,
@@ -222,9 +226,32 @@ def generate_columns(
         times={"solve": solved, "certify": 0.0},
         history=tuple(monitor.history),
         # The master resolves its part of the losses at zero; a margin has no unit but itself.
-        resolution=tol * risk.free.risk(np.zeros(len(risk.y))) if risk.radius is None else 0.0,
+        # An objective that is nothing but rounding has no smaller gap than that.
+        resolution=(tol * risk.free.risk(np.zeros(len(risk.y))) if risk.radius is None else 0.0)
+        + (2.0 * rounding if abs(value) <= rounding else 0.0),
     )
     return SparseSolution(solution, u_best, J)
+
+
+def _rounded(
+    risk: SparseRisk, a: Array, b: Array, u: Array, f: Array, value: float, bound: float
+) -> tuple[float, float]:
+    """Return the bound, and the objective, at the worst of rounding of prices and predictions.
+
+    Predictions add up the same terms in another order, and prices are sums over the samples. A
+    price that is too large by a part of its weight lets the bound be too large by this part of the
+    largest norm of coefficients that an optimum can have: the objective, or the radius.
+    """
+    support, slack = np.flatnonzero(a), abs(float(b @ (risk.B.T @ u - risk.d)))
+    G = risk.G.columns(support)
+    terms = np.linalg.norm(G * a[support], axis=1)
+    values = risk.G.value_error() * float(np.linalg.norm(np.max(np.abs(G), axis=0) * a[support]))
+    sizes = np.maximum.reduce([np.abs(risk.y), np.abs(f), np.abs(risk.B) @ np.abs(b), terms])
+    moved = rounding_effect(risk.free, np.zeros_like(u), f, SUMMATION_ROUNDING * sizes + values)
+    prices = np.linalg.norm(G * u[:, None], axis=0) / risk.weights[support]
+    norm = max(value, risk.norm(a)) if risk.radius is None else risk.radius
+    sums = float(np.max(prices, initial=0.0)) * norm + float(np.abs(u) @ np.abs(risk.y))
+    return bound - SUMMATION_ROUNDING * sums - slack, value + moved
 
 
 def _exchange(

@@ -20,7 +20,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.points import count, take
 from mercer.reduced.base import Approximation, FeatureMap
 from mercer.reduced.centres import Centres, choose
-from mercer.reduced.panel import Panel, Slopes
+from mercer.reduced.panel import Panel, Slopes, as_double
 from mercer.regularizers.null_space import Monomials
 
 __all__ = ["Nystrom", "NystromMap"]
@@ -96,7 +96,7 @@ class NystromMap(CentredMap):
         if low_memory:
             self._factorize_in_place(Z, index)
             return
-        K = np.asarray(kernel(Z), dtype=np.float64)
+        K = np.asarray(kernel(as_double(Z) if kernel.numeric else Z), dtype=np.float64)
         self.top = float(np.abs(K).max(initial=0.0))
         monomials = kernel.unpenalized(Z.shape[1]) if kernel.numeric else []
         self.N: Array | None = None

@@ -30,7 +30,7 @@ from mercer.kernels.points import (
 )
 from mercer.kernels.tiles import TiledEvaluator, Tiles
 
-__all__ = ["Panel", "Slopes"]
+__all__ = ["Panel", "Slopes", "as_double"]
 
 Slopes = Callable[[NDArray[np.float64], slice, Any], Array]
 """From values F (n, k) of some rows, which rows they are, and kernel values (n, m), to G (n, j)."""
@@ -83,7 +83,7 @@ class Panel:
 
     @cached_property
     def _double(self) -> _Values:
-        return _Values(self.kernel, _as_double(self.Z) if self.kernel.numeric else self.Z)
+        return _Values(self.kernel, as_double(self.Z) if self.kernel.numeric else self.Z)
 
     @cached_property
     def _single(self) -> _Values:
@@ -223,8 +223,9 @@ class _Values:
             return X
         if self.Z.dtype == np.float32:
             return as_single(X, 0.0, self.origin)
-        return _as_double(X)
+        return as_double(X)
 
 
-def _as_double(X: Data) -> Data:
+def as_double(X: Data) -> Data:
+    """Return points in float64."""
     return as_points(X).astype(np.float64, copy=False)

@@ -534,22 +534,21 @@ def _rounding_effect(problem: Problem, state: dict[str, Any], pool: FingerprintS
     The objective is that of coefficients in features, and predictions add up terms of the
     expansion in the landmarks, which may be large and cancel.
     """
-    if problem.walls is not None:
-        return 0.0
     rows = slice(0, min(SIZE_ROWS, len(pool.keys)))
     y, weights = (None if values is None else values[rows] for values in (pool.y, pool.s))
     block = Block(pool.X[rows], y, weights, 0)
-    Y, s = problem.targets(block)
-    loss = loss_of(problem.loss, block, pool.rows[rows])
-    raw, B = np.asarray(problem.map.raw(block.X)), problem.null_space(block.X)
+    _, Y, s, B, loss = problem.admit(block, pool.rows[rows])
+    raw = np.repeat(np.asarray(problem.map.raw(block.X)), problem.views, axis=0)
+    # Labels have no size where the margin is a variable.
+    sizes = np.abs(Y) if problem.walls is None or problem.views > 1 else np.zeros_like(Y)
     free = np.abs(B) @ np.abs(state["b"])
     f = raw @ state["A"] + B @ state["b"]
     terms = np.sqrt(np.square(raw) @ np.square(state["A"]))
     with np.errstate(over="ignore", invalid="ignore"):
-        delta = SUMMATION_ROUNDING * np.maximum(terms + free, np.abs(f) + np.abs(Y))
+        delta = SUMMATION_ROUNDING * np.maximum(terms + free, np.abs(f) + sizes)
         value = loss.value(Y, f)
         moved = np.maximum(loss.value(Y, f + delta), loss.value(Y, f - delta)) - value
-        effect = 2.0 * float(np.sum(s * problem.C * moved)) * pool.n / len(Y)
+        effect = 2.0 * float(np.sum(s * problem.C * moved)) * pool.n / block.n
     return float(np.nan_to_num(effect, nan=np.inf))
 
 

@@ -79,8 +79,18 @@ def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certific
     Decision values add up in one order here and in another in a prediction. Gap and dual value
     hold for all decision values that are as close as rounding. Where rounding could change the
     objective by a useless gap, as weights of 1e12 do, decision values are multiplied again and
-    the objective is the largest of all.
+    the objective is the largest of all. What coefficients miss of ``B'a = d``, beyond rounding, is
+    worth as much as b.
     """
+    if found.residual > KNOWN_ROUNDING:
+        missed = float(np.abs(risk.B.T @ a - risk.d) @ np.abs(b))
+        found = _worst_of_values(risk, a, b, found)
+        return replace(found, dual=found.dual - missed, gap=found.gap + 2.0 * missed)
+    return _worst_of_values(risk, a, b, found)
+
+
+def _worst_of_values(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> Certificate:
+    """Return the certificate at the worst decision values."""
     delta = decision_error(risk, a, b, found.f)
     effect = rounding_effect(risk, a, found.f, delta)
     if effect <= GAP_ROUNDING * abs(found.primal):
@@ -98,7 +108,7 @@ def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certific
     return replace(found, primal=worst.primal, dual=worst.dual, gap=gap)
 
 
-def rounding_effect(risk: RegularizedRisk, a: Array, f: Array, delta: float) -> float:
+def rounding_effect(risk: RegularizedRisk, a: Array, f: Array, delta: Array | float) -> float:
     """Return by how much a change of decision values by ``delta`` can change objective and gap."""
     value = risk.terms.value
     with np.errstate(over="ignore", invalid="ignore"):

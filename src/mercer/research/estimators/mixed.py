@@ -13,12 +13,13 @@ from mercer._sklearn import Interval
 from mercer._typing import AnyArray, Array, Constraints, Function
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
+from mercer.machines.callbacks import TaskContext
 from mercer.machines.kernel_kinds import compares_objects, is_precomputed
 from mercer.machines.low_rank import LowRankProblem, irreducible
 from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem, check_loss
 from mercer.regularizers.null_space import Constant, NullSpace, Polynomial
-from mercer.research.estimators.mixed_risk import mixed, mixed_back
+from mercer.research.estimators.mixed_risk import dropped, mixed, mixed_back
 from mercer.solvers import Solution
 
 __all__ = ["PartiallyLinearRegressor"]
@@ -140,3 +141,8 @@ class PartiallyLinearRegressor(Regression):
             return Coefficients(machine.a, machine.b, facts)
 
         return [Subproblem("", mixed(loss, sample.K, y, c, B, omega), read)]
+
+    def _minimize(self, subproblems: Sequence[Subproblem], context: TaskContext) -> list[Solution]:
+        ((_, risk, _),) = subproblems
+        (found,) = super()._minimize(subproblems, context)
+        return [dropped(risk, found, self._prices())]

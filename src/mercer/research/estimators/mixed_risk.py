@@ -11,6 +11,8 @@ dual become :math:`|B'a|_j \le \omega_j`, and every solver takes it as it is.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mercer._typing import Array
@@ -21,8 +23,9 @@ from mercer.losses.regression import Absolute
 from mercer.losses.stacked import stack
 from mercer.problems.nu import Machine
 from mercer.problems.risk import RegularizedRisk
+from mercer.solvers import Solution
 
-__all__ = ["mixed", "mixed_back"]
+__all__ = ["dropped", "mixed", "mixed_back"]
 
 # The multiplier of a coefficient that is not zero is on its bound; this far inside it is not.
 INSIDE = 1e-6
@@ -78,6 +81,42 @@ def mixed(loss: Loss, K: Gram, y: Array, c: Array, B: Array, omega: Array) -> Re
     )
 
 
+def dropped(risk: RegularizedRisk, found: Solution, omega: Array) -> Solution:
+    """Return the solution of a mixed risk without the coefficients whose prices are too low.
+
+    What that costs is part of the gap. Where it is more than the gap was, and more than a millionth
+    of the objective, a solver did not get far enough to tell which they are, and all stay.
+
+    Parameters
+    ----------
+    risk : RegularizedRisk
+        Of :func:`mixed`.
+    found : Solution
+        Its solution.
+    omega : ndarray of shape (q,)
+        The costs.
+    """
+    k = np.flatnonzero((omega > 0) & np.isfinite(omega))
+    low = np.zeros(len(omega), dtype=bool)
+    low[k] = np.abs(found.a[len(found.a) - len(k) :]) < omega[k] * (1.0 - INSIDE)
+    b = np.where(low[np.isfinite(omega)], 0.0, found.b)
+    if np.array_equal(b, found.b):
+        return found
+    f = found.f + risk.B @ (b - found.b)
+    more = risk.risk(f) - risk.risk(found.f)
+    if not more <= max(found.gap, INSIDE * found.objective):
+        return found
+    assert found.terms is not None
+    return replace(
+        found,
+        b=b,
+        f=f,
+        objective=found.objective + more,
+        gap=found.gap + max(more, 0.0),
+        terms=found.terms._replace(losses=found.terms.losses + more),
+    )
+
+
 def mixed_back(a: Array, b: Array, omega: Array) -> Machine:
     """Return the machine of a mixed risk; ``width`` is the 1-norm of its costly coefficients.
 
@@ -92,5 +131,4 @@ def mixed_back(a: Array, b: Array, omega: Array) -> Machine:
     n = len(a) - len(k)
     full = np.zeros(len(omega))
     full[np.isfinite(omega)] = b
-    full[k] = np.where(np.abs(a[n:]) < omega[k] * (1.0 - INSIDE), 0.0, full[k])
     return Machine(a[:n], full, float(omega[k] @ np.abs(full[k])))
