@@ -49,6 +49,12 @@ def test_gamma_of_data_without_variance_is_one():
     assert resolve_gamma("scale", sparse.csr_array((3, 2))) == 1.0
 
 
+def test_gamma_of_sparse_rows_far_from_zero_is_that_of_dense_rows():
+    """A difference of means was negative here, and gamma no number that a kernel takes."""
+    X = np.random.default_rng(0).normal(size=(30, 3)) + 1e8
+    assert resolve_gamma("scale", sparse.csr_array(X)) == pytest.approx(1.0 / (3 * X.var()))
+
+
 def test_gamma_of_large_data_is_read_in_pieces(monkeypatch):
     monkeypatch.setattr(named, "BLOCK_BYTES", 200)
     assert resolve_gamma("scale", X) == pytest.approx(1.0 / (4 * X.var()), rel=1e-14)

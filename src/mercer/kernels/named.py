@@ -199,10 +199,19 @@ def median_distance(X: Data, max_rows: int = 500) -> float:
     return float(np.median(distances)) if len(distances) else 1.0
 
 
+# Of the mean square: a variance that is a smaller part loses digits as a difference of means.
+MIN_VARIANCE_PART = 1e-6
+
+
 def _variance(X: Data) -> float:
     """Variance of all entries together, reading large data a few rows at a time."""
     if is_sparse(X):
-        return float(X.multiply(X).mean() - X.mean() ** 2)
+        mean, square = float(X.mean()), float(X.multiply(X).mean())
+        if square - mean**2 > MIN_VARIANCE_PART * square:
+            return square - mean**2  # as scikit-learn has it
+        entries, rest = int(np.prod(X.shape)), X.data.astype(np.float64) - mean
+        # Where nothing is stored the entry is zero.
+        return float(rest @ rest + (entries - len(rest)) * mean**2) / entries
     if X.nbytes <= BLOCK_BYTES:
         # In the steps of NumPy's var, which asks about axes, types and masks first.
         rest = X - np.add.reduce(X, axis=None) / X.size
