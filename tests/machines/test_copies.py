@@ -56,6 +56,11 @@ def test_groups_are_those_of_a_dictionary(seed):
     np.testing.assert_array_equal(first, np.unique(expected, return_index=True)[1])
 
 
+def test_samples_that_are_no_rows_of_features_have_no_copies():
+    assert copies_of(np.array(["a", "b", "a"] * 20)) is None
+    assert copies_of(np.zeros((0, 3))) is None
+
+
 def test_rows_of_few_values_are_no_copies():
     """Votes coincide, and so do new ones: that is no reason to leave all of a kind out."""
     rng = np.random.default_rng(0)

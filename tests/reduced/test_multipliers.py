@@ -1,6 +1,6 @@
 """The method of multipliers for losses with kinks, beside a cone solver and plain formulas."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -204,6 +204,28 @@ def test_threads_change_no_bit() -> None:
     one, two = (minimum(oracle_of(Hinge(), n_jobs=jobs), 1e-5) for jobs in (1, 2))
     assert np.array_equal(one.W, two.W)
     assert np.array_equal(one.b, two.b)
+
+
+def test_last_steps_change_only_what_they_lower() -> None:
+    """Of two problems one is at its minimum, and the other at zero."""
+    oracle = oracle_of(Absolute(), C=(1.0, 5.0))
+    phi, Y, c, B = plain(oracle)
+    solved = minimum(oracle, 1e-9)
+    assert solved.value is not None
+    start = np.sum(c[:, 0] * np.abs(Y[:, 0]))
+    bound = solved.value.primal - solved.value.gap
+    before = np.array([start, solved.value.primal[1]])
+    kept = np.array([False, True])
+    run = kinked._Run(Newton(tol=1e-4), oracle, solved.W * kept, solved.b * kept)
+    found = run._descend(replace(solved.value, primal=before, gap=before - bound))
+    assert found.primal[0] < 0.9 * start
+    assert found.primal[1] == before[1]
+    np.testing.assert_array_equal(run.found.W[:, 1], solved.W[:, 1])
+    # The bound is the same, and values are those of the coefficients.
+    np.testing.assert_allclose(found.primal - found.gap, bound, rtol=1e-9)
+    left = np.abs(Y - phi @ run.found.W - B @ run.found.b)
+    values = 0.5 * np.sum(run.found.W**2, axis=0) + np.sum(c * left, axis=0)
+    np.testing.assert_allclose(found.primal, values, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

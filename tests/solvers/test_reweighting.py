@@ -123,30 +123,35 @@ def test_two_machines_are_the_weighted_one_of_practice(loss, weight, machines):
     assert found.dual <= minimum <= found.objective == found.dual + found.gap
 
 
-@pytest.mark.parametrize("way", ["factors", "thin factor", "last factor"])
-def test_systems_are_those_of_the_samples_with_weight(way, monkeypatch):
+@pytest.mark.parametrize("unit", [1.0, 1e-12])
+@pytest.mark.parametrize("way", ["factors", "thin-factor", "last-factor"])
+def test_systems_are_those_of_the_samples_with_weight(way, unit, monkeypatch):
     """Coefficients of the others are zero, however often samples come and go."""
-    if way == "thin factor":
+    monkeypatch.setattr(module, "time_left", lambda: 0.5)  # is enough to go on
+    if way == "thin-factor":
         monkeypatch.setattr(module, "SAMPLES_A_THIN_ITERATION", 1)
-    if way == "last factor":
+        monkeypatch.setattr(module, "THIN_RANK", 5)
+    if way == "last-factor":
         monkeypatch.setattr(module, "SAMPLES_A_FACTOR_ITERATION", 1)
-    rng, n, tol = np.random.default_rng(0), 120, 1e-7
-    x, y = np.sort(rng.uniform(-3, 3, n)), rng.normal(size=n)
+    rng, n, tol = np.random.default_rng(0), 120, 1e-7 * unit
+    x, y = np.sort(rng.uniform(-3, 3, n)), unit * rng.normal(size=n)
     K, B = np.exp(-0.5 * (x[:, None] - x) ** 2), np.c_[np.ones(n), x]
     systems = module.WeightedSystems(Dense(K), B, y, module.MAX_BYTES, tol)
-    assert systems.thin == (way == "thin factor")
-    for without in ([], [3, 50], [3, 7, 90], [], [7]):
+    assert systems.thin == (way == "thin-factor")
+    for without in ([], [], [3, 50], [3, 7, 90], [], [], [7]):
         g = rng.uniform(5.0, 10.0, n)
         g[without] = 0.0
         a, b, Ka = systems.solve(g)
         live = g > 0
         np.testing.assert_array_equal(a[~live], 0.0)
-        np.testing.assert_allclose(Ka, K @ a, atol=1e-12)
+        np.testing.assert_allclose(Ka, K @ a, atol=1e-12 * unit)
         left = y - Ka - B @ b
         left[live] -= a[live] / g[live]
         # Residuals are a tenth of the tolerance, or twice that after a correction.
         assert np.max(np.abs(left[live])) <= 0.2 * tol
-        assert np.max(np.abs(B.T @ a)) <= 1e-11
+        assert np.max(np.abs(B.T @ a)) <= 1e-11 * unit
+    # The last factor is of no use after or before a sample without weight.
+    assert systems.factors == {"factors": 7, "thin-factor": 0, "last-factor": 5}[way]
 
 
 def test_conjugate_gradients_give_what_factors_give(monkeypatch):

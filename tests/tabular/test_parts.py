@@ -10,8 +10,9 @@ from sklearn.base import clone
 
 from mercer import KernelLogisticRegression
 from mercer.kernels import Gaussian, Laplacian, Matern
+from mercer.tabular import AutoClassifier, AutoRegressor, classifier, regressor
 from mercer.tabular.candidates import CANDIDATES, Features
-from mercer.tabular.members import Cost, TableSample
+from mercer.tabular.members import Cost, TableSample, predicted_by_folds
 from mercer.tabular.metric import gradients, normalized, outer_product, root
 from mercer.tabular.spread import ErrorScales
 from mercer.tabular.stacking import (
@@ -344,3 +345,55 @@ def test_coefficients_of_all_samples():
     a = spread(machine, 40)
     f = Gaussian(1.0)(X) @ a[:, 0] + machine.intercept_[0]
     assert f == pytest.approx(machine.decision_function(X), abs=1e-8)
+
+
+def test_predictions_by_folds_are_those_of_the_other_folds():
+    fold, Y = np.array([0, 1, 0, 2, 2, 1]), np.array([[1.0], [2.0], [3.0], [5.0], [5.0], [4.0]])
+
+    def predict(inside, outside):
+        assert not set(inside) & set(outside)
+        return np.full((len(outside), 1), Y[inside].sum())
+
+    found = predicted_by_folds(predict, fold, Squares(Y, np.ones(6)))
+    expected = [Y[fold != k].sum() for k in fold]
+    np.testing.assert_array_equal(found[:, 0], expected)
+    # Without two targets of the others there is no machine of them.
+    one = predicted_by_folds(predict, np.array([0, 1, 0, 1, 1, 1]), Squares(Y * 0, np.ones(6)))
+    np.testing.assert_array_equal(one, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("Y", "scale", "raises"),
+    [
+        ([[1e-200], [2e-200]], [0.0], True),
+        ([[1e200], [2e200]], [np.inf], True),
+        ([[1.0, 1e-200], [2.0, 2e-200]], [1.0, 0.0], True),
+        ([[1.0, 7.0], [2.0, 7.0]], [1.0, 0.0], False),
+        ([[7.0], [7.0]], [0.0], False),
+    ],
+)
+def test_targets_whose_squares_are_out_of_range(Y, scale, raises):
+    """A constant target has no scale either, and needs none."""
+    if not raises:
+        return regressor._require_squares(np.array(Y), np.array(scale))
+    with pytest.raises(ValueError, match="beyond the range of floating"):
+        regressor._require_squares(np.array(Y), np.array(scale))
+
+
+@pytest.mark.parametrize(
+    ("machine", "module"), [(AutoClassifier, classifier), (AutoRegressor, regressor)]
+)
+@pytest.mark.parametrize(("budget", "times"), [(None, 0), (5.0, 1)])
+def test_loops_are_compiled_before_a_budget_begins(machine, module, budget, times, monkeypatch):
+    class Begun(Exception):  # noqa: N818
+        pass
+
+    def begin(_):
+        raise Begun
+
+    compiled = []
+    monkeypatch.setattr(module, "compile_loops", lambda **how: compiled.append(how))
+    monkeypatch.setattr(module, "deadline", begin)
+    with pytest.raises(Begun):
+        machine(budget=budget).fit(np.arange(20.0)[:, None], np.arange(20) % 2)
+    assert len(compiled) == times
