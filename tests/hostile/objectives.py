@@ -329,13 +329,21 @@ def logistic(m: Any, data: Data) -> Iterator[Problem]:
         return
     c, F = L(m.C_) * data.s * class_weights(m, data.y), data.f
     hit = data.y[:, None] == m.classes_
+    with np.errstate(over="ignore"):
+        # Losses near zero are a sum of the other classes; extended precision has no more digits.
+        losses = np.log1p(np.where(hit, 0, np.exp(F - F[hit][:, None])).sum(axis=1))
     top = F.max(axis=1, keepdims=True)
-    losses = np.log(np.exp(F - top).sum(axis=1)) + top[:, 0] - F[hit]
+    large = np.log(np.exp(F - top).sum(axis=1)) + top[:, 0] - F[hit]
+    losses = np.where(losses < 1, losses, large)
     a = of_samples(m, len(F)).T
     # Probabilities are those of the labels less the coefficients; their entropy is the conjugate.
     with np.errstate(all="ignore"):
         p = np.where(c[:, None] > 0, hit - a / c[:, None], hit)
-        terms = np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum(axis=1)
+        terms = np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0)
+        # The probability of the label is one less than a coefficient that it has no digits of.
+        missed = np.where(c > 0, a[hit] / c, 0)
+        terms[hit] = np.where(missed < 1, (1 - missed) * np.log1p(-missed), terms[hit])
+        terms = terms.sum(axis=1)
     bad = (p.min(axis=1) < -SLACK) | (np.abs(p.sum(axis=1) - 1) > SLACK)
     conjugates = np.where(c > 0, np.where(bad, np.inf, c * terms), 0)
     free = free_of(m)

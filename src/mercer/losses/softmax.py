@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax, xlogy
+from scipy.special import log_softmax, logsumexp, softmax, xlog1py, xlogy
 
 from mercer._typing import Array
 
@@ -43,7 +43,12 @@ class Softmax:
 
     def value(self, y: Labels, f: Array) -> Array:
         """Return the loss of each sample, (n,)."""
-        return np.asarray(-log_softmax(_limit(f), axis=1)[np.arange(len(y)), y])
+        f, rows = _limit(f), np.arange(len(y))
+        with np.errstate(invalid="ignore"):
+            others = np.where(np.isneginf(f), -np.inf, f - f[rows, y][:, None])
+        others[rows, y] = -np.inf
+        # As the logarithm of one and a sum it keeps the digits of losses near zero.
+        return np.asarray(np.logaddexp(0.0, logsumexp(others, axis=1)))
 
     def probability(self, f: Array) -> Array:
         """Return the probabilities of the classes, (n, k)."""
@@ -56,8 +61,12 @@ class Softmax:
         return q
 
     def conjugate(self, p: Array) -> Array:
-        """Return the conjugate at the slopes that belong to probabilities (n, k): (n,)."""
-        return np.asarray(xlogy(p, p).sum(axis=1))
+        """Return the conjugate at the slopes that belong to probabilities (n, k): (n,).
+
+        The largest probability is one minus the sum of the others, whose digits it has lost.
+        """
+        others, missed = _others(p)
+        return np.asarray(xlogy(others, others).sum(axis=1) + xlog1py(1.0 - missed, -missed))
 
     def young_gap(self, p: Array, f: Array) -> Array:
         r"""Return by how much slopes of probabilities (n, k) miss Fenchel-Young's equality, (n,).
@@ -66,8 +75,21 @@ class Softmax:
         cancels.
         """
         log_q = log_softmax(_limit(f), axis=1)
-        terms = xlogy(p, p) - p * log_q - p + np.exp(log_q)
+        q = np.exp(log_q)
+        terms = xlogy(p, p) - p * log_q - p + q
+        (_, s), top = _others(p), (np.arange(len(p)), np.argmax(p, axis=1))
+        q[top], log_top = 0.0, log_q[top]
+        r = q.sum(axis=1)
+        log_top = np.where(r < 0.5, np.log1p(-np.minimum(r, 0.5)), log_top)
+        terms[top] = xlog1py(1.0 - s, -s) - (1.0 - s) * log_top + s - r
         return np.asarray(np.maximum(terms, 0.0).sum(axis=1))
+
+
+def _others(p: Array) -> tuple[Array, Array]:
+    """Return probabilities without the largest of each sample, (n, k), and their sums."""
+    others = p.copy()
+    others[np.arange(len(p)), np.argmax(p, axis=1)] = 0.0
+    return others, others.sum(axis=1)
 
 
 def _limit(f: Array) -> Array:

@@ -163,9 +163,8 @@ class MultinomialRisk:
     def certificate(self, A: Array, b: Array, KA: Array | None = None) -> Certificate:
         """Measure objective, gap, violation and residual of ``(A, b)`` from one product with K.
 
-        The gap has the worst that rounding of the decision values does to the objective, and the
-        worst of sums over the columns that are not zero: it bounds the excess of the objective as
-        it is computed.
+        The gap has what :meth:`rise` returns, the worst that rounding does to the dual value, and
+        the worst of sums over the columns that are not zero.
 
         Parameters
         ----------
@@ -183,19 +182,26 @@ class MultinomialRisk:
         delta = SUMMATION_ROUNDING * self.size(A, b, F)
         missed = float(np.max(np.abs(P - Q)[self.c > 0], initial=0.0))
         outside = np.min(P, initial=0.0) < 0.0 or np.max(np.abs(P.sum(axis=1) - 1.0)) > 64.0 * EPS
-        gap = np.inf
+        excess = np.inf
         if not outside:
             doubt = delta * (float(np.abs(A).sum()) + float(self.c @ np.abs(P - Q).sum(axis=1)))
             doubt += 2.0 * float(np.vdot(np.abs(self.B.T @ A), np.abs(b)))
-            gap = float(self.c @ self.loss.young_gap(P, F)) + doubt
+            excess = float(self.c @ self.loss.young_gap(P, F)) + doubt
         return Certificate(
             primal=penalty + risk,
-            dual=penalty + risk - gap,
-            gap=gap,
+            dual=penalty + risk - excess,
+            gap=excess + self.rise(A, b, F),
             violation=missed,
             residual=self.residual(A),
             f=F,
         )
+
+    def rise(self, A: Array, b: Array, F: Array) -> float:
+        """Return by how much rounding of decision values can raise the objective."""
+        delta = SUMMATION_ROUNDING * self.size(A, b, F)
+        others = F + 2.0 * delta * (1.0 - self.labels)
+        losses = self.loss.value(self.y, others) - self.loss.value(self.y, F)
+        return float(self.c @ losses) + 0.5 * delta * float(np.abs(A).sum())
 
     def bound(self, A: Array, KA: Array) -> float:
         """Return the largest dual value between no coefficients and those of a point of the dual.

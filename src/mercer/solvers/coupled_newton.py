@@ -127,6 +127,9 @@ class CoupledNewton:
             t = _step_length(risk, (A, b, KA), (dA, db, KdA))
             flat = t == 0.0
             A, b, KA = A + t * dA, b + t * db, KA + t * KdA
+        if answer[0] is A and iteration:
+            # The product of the last step has the rounding of all steps before.
+            answer, _ = self._measure(risk, A, b, risk.K.matvec(A), bound)
         return self._solution(risk, answer, monitor, iteration)
 
     def _met(self, found: Certificate) -> bool:
@@ -153,8 +156,9 @@ class CoupledNewton:
         bound = max(bound, risk.bound(nearest, K_nearest))
         alone = risk.certificate(A, b, KA)
         point, found = min((nearest, found), (A, alone), key=lambda pair: pair[1].primal)
-        gap = min(found.gap, max(found.primal - bound, 0.0) + ROUNDING * abs(found.primal))
-        return (point, b, replace(found, dual=found.primal - gap, gap=gap)), bound
+        dual = max(found.dual, min(bound, found.primal) - ROUNDING * abs(found.primal))
+        gap = found.primal - dual + risk.rise(point, b, found.f)
+        return (point, b, replace(found, dual=dual, gap=gap)), bound
 
     def _solution(
         self,
