@@ -177,7 +177,7 @@ class _AdaptiveMargin(PairwiseClassifier):
         f[live] = program.K @ a[live][program.columns] + program.B @ answer.b
         # Predictions add up the same terms in another order, and small values are no part of the
         # program; what multipliers miss of its equations is worth as much as its coefficients.
-        error = decision_error(risk, a, answer.b, f)
+        error = decision_error(risk, a, answer.b, f)[live]
         asked = 1.0 + lam * answer.alpha * program.diag
         worst = float(program.c @ np.maximum(asked - program.y * f[live] + error, 0.0))
         missed = abs(program.B.T @ (program.y * answer.beta)) @ abs(answer.b)

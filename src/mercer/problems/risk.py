@@ -244,8 +244,10 @@ def value_roots(K: Gram) -> Array:
     r"""Return :math:`\sqrt{K_{ii}}`, by which values are bounded: :math:`|K_{ij}|` by products.
 
     Of kernels that are positive definite. The largest value in some rows stands for that of
-    others, whose diagonal is not positive.
+    others, whose diagonal is not positive. Rows that are differences of values have their terms'.
     """
+    if K.sizes is not None:
+        return K.sizes
     diagonal = K.diag()
     if np.all(diagonal > 0.0):
         return np.sqrt(diagonal)

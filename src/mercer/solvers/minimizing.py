@@ -314,7 +314,7 @@ def _advice(risk: RegularizedRisk, solution: Solution, solver: Solver) -> str:
     s = solution
     rounding = rounding_of(risk, s)
     if s.status is Status.LOOSE and rounding > 0.5 * s.gap:
-        error = decision_error(risk, s.a, s.b, s.f)
+        error = float(np.max(decision_error(risk, s.a, s.b, s.f)))
         return (
             f"{s.solver} meets tol={solver.tol:.2e}, but double precision cannot tell how good the "
             f"answer is: decision values are known to {error:.1e}, and weights "

@@ -50,18 +50,18 @@ def certify_bound(
     """
     Ka = risk.K.matvec(a)
     f = Ka + risk.B @ b
-    found = risk.certificate(a, b, Ka, np.full(risk.n, decision_error(risk, a, b, f)))
+    found = risk.certificate(a, b, Ka, decision_error(risk, a, b, f))
     return replace(found, dual=bound, gap=found.primal - bound, violation=violation, f=f)
 
 
-def decision_error(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float:
-    """Return by how much decision values may differ that are computed in two ways.
+def decision_error(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> Array:
+    """Return by how much each decision value may differ that is computed in two ways.
 
     Another order of sums, and kernel values from products in one and from differences in the other.
     What is free is added in q roundings, and the sum over the sample in one.
     """
     root = risk.roots
-    spread = float(np.max(root, initial=0.0) * np.linalg.norm(root * a))
+    spread = root * float(np.linalg.norm(root * a))
     free = risk.size(np.zeros(risk.n), b, f)
     return (SUMMATION_ROUNDING + risk.K.value_error()) * spread + (1 + risk.q) * EPS * free
 
@@ -69,8 +69,9 @@ def decision_error(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> float
 def is_moved(risk: RegularizedRisk, a: Array, before: Array) -> bool:
     """Answer whether snapping changed a decision value by more than its rounding error."""
     root = risk.roots
-    change = float(np.max(root, initial=0.0)) * float(root @ np.abs(a - before))
-    return change > max(decision_error(risk, a, np.zeros(risk.q), risk.y), MIN_NORMAL)
+    change = root * float(root @ np.abs(a - before))
+    known = decision_error(risk, a, np.zeros(risk.q), risk.y)
+    return bool(np.any(change > np.maximum(known, MIN_NORMAL)))
 
 
 def worst_of_rounding(risk: RegularizedRisk, a: Array, b: Array, found: Certificate) -> Certificate:
@@ -96,12 +97,11 @@ def _worst_of_values(risk: RegularizedRisk, a: Array, b: Array, found: Certifica
     if effect <= GAP_ROUNDING * abs(found.primal):
         return found
     if effect <= MAX_RELATIVE_GAP * abs(found.primal):
-        dual = found.dual - 0.5 * delta * float(np.sum(np.abs(a)))
+        dual = found.dual - 0.5 * float(np.abs(a) @ delta)
         return replace(found, dual=dual, gap=found.gap + effect)
     Ka = risk.K.product(a, np.arange(risk.n))
     found = risk.certificate(a, b, Ka)
-    error = np.full(risk.n, decision_error(risk, a, b, found.f))
-    worst = risk.certificate(a, b, Ka, error)
+    worst = risk.certificate(a, b, Ka, decision_error(risk, a, b, found.f))
     gap = max(worst.gap, worst.primal - worst.dual)
     if not np.isfinite(gap):
         return found
