@@ -150,9 +150,6 @@ class Gram(ABC):
         """Return the matrix of which K is a block, and its points there; None if K is whole."""
         return None
 
-    sizes: Array | None = None
-    """Roots of the largest values in each row's terms, where these cancel on the diagonal."""
-
     kernel_error: float = 0.0
     """What :meth:`mercer.kernels.Kernel.value_error` returned for the points."""
 

@@ -36,7 +36,7 @@ from mercer.gram.low_rank import LowRank
 from mercer.kernels.points import row_slices
 from mercer.losses.base import Conjugate, Loss, ResidualLoss
 from mercer.losses.stacked import stack
-from mercer.problems.risk import RegularizedRisk, value_roots
+from mercer.problems.risk import RegularizedRisk
 from mercer.regularizers.constraints import Rows, join_rows
 
 __all__ = ["Between", "ConstrainedRisk", "SampleLosses", "chebychev"]
@@ -190,7 +190,7 @@ class ConstrainedRisk:
         n = len(X)
         self._V, self._GB = np.empty((n, 0)), np.empty((0, columns(X[:1]).shape[1]))
         self._AV, self._bV = np.empty((len(said.y), 0)), np.empty((said.B.shape[1], 0))
-        self._F, self._H, self._sizes = np.empty((0, 0)), np.empty((0, 0)), np.empty(0)
+        self._F, self._H = np.empty((0, 0)), np.empty((0, 0))
         self._kept: list[Array] | None = None
 
     # Functionals ----------------------------------------------------------------------------------
@@ -238,11 +238,7 @@ class ConstrainedRisk:
                 new[some] = (part.G @ self.kernel(self.X[some], part.Z).T).T
         self._V = np.concatenate([self._V, new], axis=1)
         if self.features is None:
-            values = self.kernel(part.Z, part.Z)
-            self._sizes = np.concatenate(
-                [self._sizes, np.abs(part.G) @ np.sqrt(np.max(np.abs(values), axis=1, initial=0.0))]
-            )
-            cross, own = self._products(part, self.taken), part.G @ (part.G @ values).T
+            cross, own = self._products(part, self.taken), self._products(part, part)
             self._H = np.block([[self._H, cross.T], [cross, 0.5 * (own + own.T)]])
         self.chosen = np.concatenate([self.chosen, index])
         self.__dict__.pop("taken", None)
@@ -303,9 +299,6 @@ class ConstrainedRisk:
             )
         else:
             K = extend(self.gram, self._spread(self._V), self.H) if r else self.gram
-            if r:
-                K.kernel_error = self.gram.value_error()
-                K.sizes = np.concatenate([value_roots(self.gram), self._sizes])
         return RegularizedRisk(
             stack([said.loss, wall], [len(said.y), r]) if r else said.loss,
             K,

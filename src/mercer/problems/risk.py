@@ -244,10 +244,8 @@ def value_roots(K: Gram) -> Array:
     r"""Return :math:`\sqrt{K_{ii}}`, by which values are bounded: :math:`|K_{ij}|` by products.
 
     Of kernels that are positive definite. The largest value in some rows stands for that of
-    others, whose diagonal is not positive. Rows that are differences of values have their terms'.
+    others, whose diagonal is not positive.
     """
-    if K.sizes is not None:
-        return K.sizes
     diagonal = K.diag()
     if np.all(diagonal > 0.0):
         return np.sqrt(diagonal)
