@@ -620,6 +620,7 @@ WITHOUT = {
     "SparseAdditiveRegressor": "without its refitted machine",
     "SparseAdditiveClassifier": "without its refitted machine",
     "MarginBoost": "classifiers of any kind",
+    "GeneralizedLeastSquares": "cannot be converted",
 }
 
 
