@@ -524,11 +524,13 @@ def _solve(
     }
     cost = approximation_cost(task.kernel, problem, state, census.pool)
     total = total_gap(task.kernel, problem, state, found, census.pool, cost, passes.count)
-    rounding = _rounding_effect(problem, state, census.pool)
+    rounding = _rounding_effect(task.kernel, problem, state, census.pool)
     return _Part(state["A"], found, cost, total, rounding)
 
 
-def _rounding_effect(problem: Problem, state: dict[str, Any], pool: FingerprintSample) -> float:
+def _rounding_effect(
+    kernel: Kernel, problem: Problem, state: dict[str, Any], pool: FingerprintSample
+) -> float:
     """Return by how much rounding of predictions can change objectives, from some of the rows.
 
     The objective is that of coefficients in features, and predictions add up terms of the
@@ -546,9 +548,13 @@ def _rounding_effect(problem: Problem, state: dict[str, Any], pool: FingerprintS
     terms = np.sqrt(np.square(raw) @ np.square(state["A"]))
     with np.errstate(over="ignore", invalid="ignore"):
         delta = SUMMATION_ROUNDING * np.maximum(terms + free, np.abs(f) + sizes)
+        delta += kernel.value_error(block.X) * terms
         value = loss.value(Y, f)
         moved = np.maximum(loss.value(Y, f + delta), loss.value(Y, f - delta)) - value
         effect = 2.0 * float(np.sum(s * problem.C * moved)) * pool.n / block.n
+        # A factor of the landmarks' matrix has the rounding of its largest value in each.
+        square = float(np.sum(np.square(state["A"])))
+        effect += SUMMATION_ROUNDING * getattr(problem.map, "top", 0.0) * square
     return float(np.nan_to_num(effect, nan=np.inf))
 
 
