@@ -46,9 +46,9 @@ class Softmax:
         f, rows = _limit(f), np.arange(len(y))
         with np.errstate(invalid="ignore"):
             others = np.where(np.isneginf(f), -np.inf, f - f[rows, y][:, None])
-        others[rows, y] = -np.inf
-        # As the logarithm of one and a sum it keeps the digits of losses near zero.
-        return np.asarray(np.logaddexp(0.0, logsumexp(others, axis=1)))
+            others[rows, y] = -np.inf
+            # As the logarithm of one and a sum it keeps the digits of losses near zero.
+            return np.asarray(np.logaddexp(0.0, logsumexp(others, axis=1)))
 
     def probability(self, f: Array) -> Array:
         """Return the probabilities of the classes, (n, k)."""
