@@ -92,5 +92,5 @@ def test_refused():
         NadarayaWatson(Linear()).fit(X, y)
     with pytest.raises(ValueError, match="negative somewhere"):
         NadarayaWatson(Polynomial(3), length_scale=None).fit(X, y)
-    with pytest.raises(ValueError, match="at least one non-zero"):
+    with pytest.raises(ValueError, match="zero for all samples"):
         NadarayaWatson().fit(X, y, sample_weight=np.zeros(40))
