@@ -237,7 +237,7 @@ def test_what_cannot_be_done_is_refused():
         FusedLSSVR().fit(X, y, X_val=X)
     with pytest.raises(ValueError, match="X_val has 20 rows and y 1 outputs"):
         FusedLSSVR().fit(X, y, X_val=X, y_val=np.c_[y, y])
-    with pytest.raises(ValueError, match="non-zero"):
+    with pytest.raises(ValueError, match="zero for all samples"):
         FusedLSSVR().fit(X, y, np.zeros(20))
     with pytest.raises(ValueError, match="one of the two"):
         Decomposition(None, np.ones((3, 1)))
