@@ -197,7 +197,7 @@ class MultinomialRisk:
         )
 
     def rise(self, A: Array, b: Array, F: Array) -> float:
-        """Return by how much rounding of decision values can raise the objective."""
+        """Estimate by how much rounding of decision values can raise the objective."""
         delta = SUMMATION_ROUNDING * self.size(A, b, F)
         others = F + 2.0 * delta * (1.0 - self.labels)
         losses = self.loss.value(self.y, others) - self.loss.value(self.y, F)

@@ -27,7 +27,8 @@ __all__ = ["newton_cost", "newton_step"]
 # Multiplications of a factorization in the time of one that a pair step does for a sample, and the
 # passes over a matrix of free coefficients besides: 2,500 of them take as long as 40,000 steps.
 FACTOR_SPEED, PASSES = 50.0, 8.0
-# Largest number of free coefficients: their factor takes 64 MB, a third of it more what holds some.
+# Largest number of free coefficients: in float32 their factor takes 64 MB, and a third of
+# it more what holds some; in float64 twice as much.
 MAX_FREE = 4000
 # Added to the diagonal, relative to its largest entry, in rounding errors.
 JITTER_ROUNDINGS = 30.0
@@ -91,8 +92,7 @@ def _step(
     dtype, n = K.dtype, len(q)
     diag = np.einsum("ii->i", K)
     diag += q + JITTER_ROUNDINGS * float(np.finfo(dtype).eps) * float(np.max(diag))
-    double = dtype == np.float64
-    potrf, potrs = (dpotrf, dpotrs) if double else (spotrf, spotrs)
+    potrf, potrs = (dpotrf, dpotrs) if dtype == np.float64 else (spotrf, spotrs)
     # The matrix is symmetric: its transpose is in the order that LAPACK reads.
     factor, info = potrf(K.T, lower=0, clean=0, overwrite_a=1)
     if info:

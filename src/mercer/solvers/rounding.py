@@ -22,8 +22,8 @@ __all__ = [
     "worst_of_rounding",
 ]
 
-# Rounding errors of decision values, relative to the largest target or term in them.
 EPS = float(np.finfo(np.float64).eps)
+# Rounding errors of decision values, relative to the largest target or term in them.
 RELATIVE_ROUNDING = 2.0 * EPS
 
 # Rounding errors up to which a decision value is known; and by which two ways to compute and add up
@@ -55,15 +55,15 @@ def certify_bound(
 
 
 def decision_error(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> Array:
-    """Return by how much each decision value may differ that is computed in two ways.
+    """Estimate by how much each decision value may differ when it is computed in two ways.
 
     Another order of sums, and kernel values from products in one and from differences in the other.
-    What is free is added in q roundings, and the sum over the sample in one.
+    The q unpenalized columns are added in q roundings, and the sum over the sample in one.
     """
     root = risk.roots
     spread = root * float(np.linalg.norm(root * a))
-    free = risk.size(np.zeros(risk.n), b, f)
-    return (SUMMATION_ROUNDING + risk.K.value_error()) * spread + (1 + risk.q) * EPS * free
+    largest = risk.size(np.zeros(risk.n), b, f)
+    return (SUMMATION_ROUNDING + risk.K.value_error()) * spread + (1 + risk.q) * EPS * largest
 
 
 def is_moved(risk: RegularizedRisk, a: Array, before: Array) -> bool:
