@@ -50,6 +50,24 @@ def test_methods_are_tried_in_turn_and_then_the_last_with_fewer_digits(
     assert asked == expected[:attempts]
 
 
+def test_a_method_that_cycles_is_left_after_iterations_in_proportion_to_the_program(monkeypatch):
+    iterations = []
+    solve = _linear_program.linprog
+
+    def watched(cost, *, method, options, **rest):
+        answer = solve(cost, method=method, options=options | {"maxiter": 1}, **rest)
+        iterations.append((options["maxiter"], answer.nit, answer.status))
+        return answer
+
+    monkeypatch.setattr(_linear_program, "linprog", watched)
+    rng = np.random.default_rng(0)
+    A, x = rng.normal(size=(30, 60)), rng.uniform(size=60)
+    with pytest.raises(NoOptimumError, match="limit"):
+        linear_program(rng.uniform(size=60), A_eq=A, b_eq=A @ x, bounds=(0, None))
+    assert [limit for limit, _, _ in iterations] == [1000 + 50 * 90] * 2
+    assert all(nit <= 2 and status == 1 for _, nit, status in iterations)
+
+
 @pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
 def test_rows_that_overflowed_are_refused(wrap):
     with pytest.raises(FloatingPointError, match="A_ub"):

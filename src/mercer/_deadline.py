@@ -176,7 +176,8 @@ def linprog(cost: Any, *, options: dict[str, Any] | None = None, **arguments: An
         options["time_limit"] = min(limit, attempt)
         solve: Any = optimize.linprog
         answer = interruptible(solve, cost, options=options, **arguments)
-        if answer.status != 1 or limit <= attempt or "maxiter" in options:
+        iterated = answer.nit >= options.get("maxiter", np.inf)
+        if answer.status != 1 or limit <= attempt or iterated:
             return answer
         attempt *= 10.0
 

@@ -15,6 +15,10 @@ __all__ = ["NoOptimumError", "linear_program"]
 # what a user would see as noise, and certificates multiply it by the size of the multipliers.
 TIGHT = 1e-10
 
+# Iterations a row and variable after which the simplex method cycles: it takes two or three, and
+# with bounds below its tolerance it may never end.
+MAX_ITERATIONS_EACH, MIN_ITERATIONS = 50, 1000
+
 
 class NoOptimumError(ArithmeticError):
     """A linear program without an optimum.
@@ -86,10 +90,12 @@ def linear_program(
     _require_finite(constraints)
     digits = float(np.clip(tol, TIGHT, 1e-6))
     tight = {"primal_feasibility_tolerance": digits, "dual_feasibility_tolerance": digits}
-    limit = {} if time_limit is None else {"time_limit": time_limit}
+    limit: dict[str, float] = {} if time_limit is None else {"time_limit": time_limit}
+    rows = sum(np.size(constraints.get(name, ())) for name in ("b_ub", "b_eq"))
+    limit["maxiter"] = MIN_ITERATIONS + MAX_ITERATIONS_EACH * (len(cost) + rows)
     attempts = [(method, tight) for method in methods] + [(methods[-1], {})] * relax
-    # Also after a time limit: the interior point of HiGHS reads the clock between iterations only,
-    # and often has an answer where the simplex method was cut off.
+    # Also after a limit: with wider tolerances there may be no cycle, and the interior point of
+    # HiGHS, which reads the clock between iterations only, often has an answer.
     for method, options in attempts:
         answer = linprog(cost, method=method, options=options | limit, **constraints)
         if answer.status == 0:

@@ -21,7 +21,8 @@ FOUND = (
 )
 
 # Of every estimator: of the 1-norm, adaptive margins, tubes, landmarks in single precision, margins
-# that are variables, several outputs, equations of columns that are not met, coupled classes.
+# that are variables, several outputs, equations of columns that are not met, coupled classes,
+# second differences; a linear program that cycled, and a line of 1e12 length scales.
 FOUND_OF_EVERY = (
     21,
     58,
@@ -31,15 +32,24 @@ FOUND_OF_EVERY = (
     202,
     206,
     322,
+    354,
     401,
     415,
     480,
     661,
     680,
+    1055,
     1079,
+    1129,
     1207,
     1655,
+    1860,
     2056,
+    2323,
+    2905,
+    3096,
+    3729,
+    4126,
 )
 
 

@@ -22,6 +22,7 @@ from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.programs.vector_tube import VectorTube
 from mercer.solvers import Solution
+from mercer.solvers.rounding import SUMMATION_ROUNDING
 from mercer.solvers.status import MAX_RELATIVE_GAP
 
 __all__ = ["MultiOutputSVR"]
@@ -122,7 +123,8 @@ class MultiOutputSVR(Outputs):
                 "their own are for KernelRegressor."
             )
         Y, c = sample.y.reshape(len(sample.y), -1), np.asarray(self._weight() * sample.weights)
-        program = VectorTube(sample.K.dense(), Y, c, sample.B, float(self.epsilon))
+        rounding = SUMMATION_ROUNDING + sample.K.value_error()
+        program = VectorTube(sample.K.dense(), Y, c, sample.B, float(self.epsilon), rounding)
         return [Subproblem("", program)]
 
     def _minimize(self, subproblems: Sequence[Subproblem], context: TaskContext) -> list[Solution]:

@@ -22,6 +22,7 @@ from mercer._typing import Array, Constraints, PointsLike, TargetsLike, WeightsL
 from mercer.data.sampling import FingerprintSample as Pool
 from mercer.gram.dense import Dense
 from mercer.gram.low_rank import LowRank
+from mercer.gram.make import make as make_gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import NAMES
 from mercer.kernels.taylor import separate
@@ -33,7 +34,7 @@ from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.constrained import ConstrainedRisk, SampleLosses
 from mercer.problems.proof import Curve, bounds_on_lines
-from mercer.problems.risk import RegularizedRisk
+from mercer.problems.risk import RegularizedRisk, value_roots
 from mercer.reduced.nystrom import Nystrom
 from mercer.regularizers.constraints import Constraint, Domain, compile_rows
 from mercer.regularizers.constraints import Rows as Inequalities
@@ -42,6 +43,7 @@ from mercer.regularizers.shape import Shape
 from mercer.solvers import SMO, InteriorPoint, Solver
 from mercer.solvers.auto import too_late
 from mercer.solvers.constraint_generation import ConstrainedSolution, satisfy
+from mercer.solvers.rounding import with_expansion
 
 __all__ = ["Knowledge", "ShapeCertificate", "ShapedMachine"]
 
@@ -264,8 +266,13 @@ class ShapedMachine(KernelMachine):
         self.shape_certificate_ = certificate
         domain = replace(subproblems.domain, X=_some(subproblems.domain.X, self.random_state))
         self._domain, self._known = domain, subproblems.known
-        points, coef = self._points_of(subproblems.problem, subproblems.phi, found)
-        return [SolvedSubproblem(found.solution, coef, found.solution.b, {"points": points})]
+        problem = subproblems.problem
+        points, coef = self._points_of(problem, subproblems.phi, found)
+        roots = value_roots(make_gram(self.kernel_, points, "tiled"))
+        sample = problem.at_losses(value_roots(problem.K))
+        risk = problem.risk(found.weight)
+        solution = with_expansion(found.solution, risk, coef, roots, sample)
+        return [SolvedSubproblem(solution, coef, solution.b, {"points": points})]
 
     def _assemble(self, sample: Sample, solved: Sequence[SolvedSubproblem]) -> None:
         (one,) = solved

@@ -211,14 +211,14 @@ class ConstrainedRisk:
         if self.said.index is None:
             return self.K
         if isinstance(self.K, LowRank):
-            return LowRank(self._spread(self.K.G))
+            return LowRank(self.at_losses(self.K.G))
         if (self._point >= 0).all():
             return Indexed(self.K, self._point)
-        K = self._spread(self._spread(self.K.dense()).T)
+        K = self.at_losses(self.at_losses(self.K.dense()).T)
         return Dense(np.ascontiguousarray(K))
 
-    def _spread(self, values: Array) -> Array:
-        """Return the value of its point for each loss."""
+    def at_losses(self, values: Array) -> Array:
+        """Return the value of its point for each loss, zero for a loss without a point."""
         out = np.asarray(values[self._point], dtype=np.float64)
         out[self._point < 0] = 0.0
         return out
@@ -298,7 +298,7 @@ class ConstrainedRisk:
                 LowRank(np.concatenate([self.gram.G, self._F.reshape(r, -1)])) if r else (self.gram)
             )
         else:
-            K = extend(self.gram, self._spread(self._V), self.H) if r else self.gram
+            K = extend(self.gram, self.at_losses(self._V), self.H) if r else self.gram
         return RegularizedRisk(
             stack([said.loss, wall], [len(said.y), r]) if r else said.loss,
             K,
@@ -328,11 +328,11 @@ class ConstrainedRisk:
         """Return the problem of the functionals alone, for the squared loss."""
         done = self._AV.shape[1]
         if done < len(self.chosen):
-            V, GB = self._spread(self._V[:, done:]), self._borders[done:]
+            V, GB = self.at_losses(self._V[:, done:]), self._borders[done:]
             AV, bV = self._solve(V, GB.T)
             self._AV = np.concatenate([self._AV, AV], axis=1)
             self._bV = np.concatenate([self._bV, bV], axis=1)
-        V, GB = self._spread(self._V), self._borders
+        V, GB = self.at_losses(self._V), self._borders
         a, b = self.free
         H = self.H - V.T @ self._AV - GB @ self._bV
         # Rounding of two large matrices whose difference may be small in some directions.

@@ -27,6 +27,8 @@ __all__ = ["Curve", "bounds_on_lines"]
 
 # Cells of a line to begin with, and how often those are halved that do not prove anything yet.
 FIRST_CELLS, MAX_HALVINGS = 256, 14
+# Cells after which nothing is halved: a line of a million length scales has too many to look at.
+MAX_CELLS = 2**14
 # Rounding errors of a term of an expansion: of the kernel value, of the product and of its sum.
 TERM_ROUNDING = 8 * float(np.finfo(np.float64).eps)
 # Values of the kernel that are held at once.
@@ -174,7 +176,8 @@ def bounds_on_lines(
         seen_low, seen_high = min(seen_low, float(g.min())), max(seen_high, float(g.max()))
         floor = min(lower, seen_low - slack - 0.01 * max(lower - seen_low, 0.0))
         ceiling = max(upper, seen_high + slack + 0.01 * max(seen_high - upper, 0.0))
-        stop = (below >= floor) & (above <= ceiling) | (level == MAX_HALVINGS)
+        stop = (below >= floor) & (above <= ceiling)
+        stop |= level == MAX_HALVINGS or 2 * np.count_nonzero(~stop) > MAX_CELLS
         least = min(least, float(np.min(below[stop], initial=np.inf)))
         most = max(most, float(np.max(above[stop], initial=-np.inf)))
         left = ~stop

@@ -23,8 +23,9 @@ import numpy as np
 from mercer._typing import Array
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.programs.program import Block, Program
+from mercer.solvers.rounding import SUMMATION_ROUNDING
 from mercer.solvers.solution import Solution
-from mercer.solvers.status import Status
+from mercer.solvers.status import GAP_ROUNDING, Status
 
 __all__ = ["VectorTube"]
 
@@ -53,6 +54,8 @@ class VectorTube:
         Unpenalized columns.
     epsilon : float
         Radius of the tube.
+    rounding : float, default=8 eps
+        Part of the largest kernel value by which values differ that are computed in two ways.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class VectorTube:
     c: Array
     B: Array
     epsilon: float
+    rounding: float = SUMMATION_ROUNDING
 
     def solve(self, tol: float = 1e-8, max_time: float | None = None) -> Solution:
         """Return coefficients, row by row, with a certificate measured from scratch."""
@@ -116,13 +120,28 @@ class VectorTube:
         )
 
     def values(self, A: Array, b: Array) -> tuple[float, float]:
-        """Return the regularized risk, and the bound that coefficients prove for it."""
-        KA = self.K @ A
+        """Return the regularized risk, and the bound that coefficients prove for it.
+
+        Both at the worst that rounding makes of decision values, where that is not nothing.
+        """
+        KA, free = self.K @ A, self.B @ b
         penalty = 0.5 * float(np.vdot(A, KA))
-        lengths = np.linalg.norm(self.Y - KA - self.B @ b, axis=1)
-        risk = float(self.c @ np.maximum(lengths - self.epsilon, 0.0))
-        sizes = float(np.sum(np.linalg.norm(A, axis=1)))
-        return penalty + risk, -penalty + float(np.vdot(A, self.Y)) - self.epsilon * sizes
+        sizes = np.linalg.norm(A, axis=1)
+        dual = float(np.vdot(A, self.Y)) - self.epsilon * float(np.sum(sizes)) - penalty
+        lengths = np.linalg.norm(self.Y - KA - free, axis=1)
+        roots = np.sqrt(np.maximum(np.diag(self.K), 0.0))
+        largest = max(float(np.max(np.abs(values), initial=0.0)) for values in (self.Y, KA, free))
+        delta = self.rounding * roots * np.linalg.norm(roots * sizes)
+        delta = delta + (1 + self.B.shape[1]) * np.finfo(float).eps * largest
+        moved = 0.5 * float(sizes @ delta)
+
+        def primal(error: Array | float) -> float:
+            return penalty + float(self.c @ np.maximum(lengths + error - self.epsilon, 0.0))
+
+        worst = primal(delta) + moved
+        if worst - primal(0.0) <= GAP_ROUNDING * worst:
+            return primal(0.0), dual
+        return worst, dual - moved
 
     def _feasible(self, A: Array) -> Array:
         """Return coefficients that keep their bounds and ``B'A = 0``: a bound needs both."""

@@ -286,8 +286,8 @@ def _tighten(
             history=tuple(monitor.history),
             evaluations=solution.evaluations + found.evaluations,
         )
-        if rest.status is not None:
-            break  # no budget, or nobody who wants more
+        if rest.status is not None or (found.status is Status.STALLED and not better):
+            break  # no budget, nobody who wants more, or no further digits
     return solution
 
 

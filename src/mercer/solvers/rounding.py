@@ -19,6 +19,7 @@ __all__ = [
     "negligible_gap",
     "rounding_effect",
     "rounding_of",
+    "with_expansion",
     "worst_of_rounding",
 ]
 
@@ -64,6 +65,37 @@ def decision_error(risk: RegularizedRisk, a: Array, b: Array, f: Array) -> Array
     spread = root * float(np.linalg.norm(root * a))
     largest = risk.size(np.zeros(risk.n), b, f)
     return (SUMMATION_ROUNDING + risk.K.value_error()) * spread + (1 + risk.q) * EPS * largest
+
+
+def with_expansion(
+    s: Solution, risk: RegularizedRisk, coef: Array, roots: Array, points: Array
+) -> Solution:
+    r"""Return a solution with what rounding changes where its function is a sum over points.
+
+    Coefficients of functionals, such as second differences, are small beside those of the points
+    in which a prediction adds up: :math:`f = \sum_j c_j k(z_j, \cdot)`. Decision values and
+    the penalty :math:`\tfrac12 c'Kc` have the rounding of these terms.
+
+    Parameters
+    ----------
+    s : Solution
+        Of the functionals.
+    risk : RegularizedRisk
+        The first rows are points of the sample, all others functionals.
+    coef, roots : ndarray of shape (m,)
+        Coefficients of the points, and the roots of their kernel values.
+    points : ndarray of shape (n',)
+        Roots of the points of the first rows.
+    """
+    length = float(np.linalg.norm(roots * coef))
+    delta = np.zeros(risk.n)
+    delta[: len(points)] = SUMMATION_ROUNDING * length * points
+    with np.errstate(over="ignore"):
+        penalty = 0.5 * SUMMATION_ROUNDING * length**2
+    effect = rounding_effect(risk, s.a, s.f, delta) + penalty
+    if effect <= GAP_ROUNDING * abs(s.objective):
+        return s
+    return replace(s, dual=s.dual - penalty, gap=s.gap + penalty + effect)
 
 
 def is_moved(risk: RegularizedRisk, a: Array, before: Array) -> bool:
