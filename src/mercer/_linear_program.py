@@ -15,6 +15,9 @@ __all__ = ["NoOptimumError", "linear_program"]
 # what a user would see as noise, and certificates multiply it by the size of the multipliers.
 TIGHT = 1e-10
 
+# The largest coefficient of a row that HiGHS accepts.
+MAX_COEFFICIENT = 1e15
+
 # Iterations a row and variable after which the simplex method cycles: it takes two or three, and
 # with bounds below its tolerance it may never end.
 MAX_ITERATIONS_EACH, MIN_ITERATIONS = 50, 1000
@@ -91,7 +94,8 @@ def linear_program(
     digits = float(np.clip(tol, TIGHT, 1e-6))
     tight = {"primal_feasibility_tolerance": digits, "dual_feasibility_tolerance": digits}
     limit: dict[str, float] = {} if time_limit is None else {"time_limit": time_limit}
-    rows = sum(np.size(constraints.get(name, ())) for name in ("b_ub", "b_eq"))
+    sides = (constraints.get(name) for name in ("b_ub", "b_eq"))
+    rows = sum(np.size(side) for side in sides if side is not None)
     limit["maxiter"] = MIN_ITERATIONS + MAX_ITERATIONS_EACH * (len(cost) + rows)
     attempts = [(method, tight) for method in methods] + [(methods[-1], {})] * relax
     # Also after a limit: with wider tolerances there may be no cycle, and the interior point of
@@ -104,9 +108,14 @@ def linear_program(
 
 
 def _require_finite(constraints: dict[str, Any]) -> None:
-    """Refuse rows that overflowed, of which HiGHS says nothing that helps."""
+    """Raise an error for rows that overflowed, or have coefficients that HiGHS calls an error."""
     for name in constraints.keys() - {"bounds"}:
         values = constraints[name]
         entries = values.data if hasattr(values, "tocsr") else values
-        if entries is not None and not np.all(np.isfinite(entries)):
+        if entries is None:
+            continue
+        largest = float(np.max(np.abs(entries), initial=0.0))
+        if not np.isfinite(largest):
             raise FloatingPointError(f"{name} of a linear program is not finite")
+        if name.startswith("A") and largest > MAX_COEFFICIENT:
+            raise FloatingPointError(f"{name} of a linear program has entries above 1e15")

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 
+from mercer._linear_program import NoOptimumError
 from mercer.machines.callbacks import Listener, TaskContext, watched
 from mercer.machines.protocol import Solving
 from mercer.machines.subproblems import Subproblem, SubproblemBatch
@@ -26,10 +27,10 @@ class EarlyStop(ConvergenceWarning, SklearnWarning):  # type: ignore[misc]
 
 @contextmanager
 def finite() -> Iterator[None]:
-    """Refuse data on which a solver meets numbers that are not finite."""
+    """Raise ValueError where a solver meets numbers that are not finite, or too large."""
     try:
         yield
-    except FloatingPointError as error:
+    except (FloatingPointError, NoOptimumError) as error:
         raise ValueError(f"The dual coefficients or intercepts are not finite: {error}") from error
 
 

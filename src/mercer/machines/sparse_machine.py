@@ -144,19 +144,14 @@ class SparseMachine(KernelMachine):
             task.call_on_fit_task_begin(estimator=self)
             start = last[k] if last and np.max(last[k], initial=-1) < risk.G.shape[1] else None
             with watched(self, title, task, stop) as listener:
-                try:
-                    answer = generate_columns(
-                        risk,
-                        tol=self.tol,
-                        max_iter=self.max_iter,
-                        max_time=self.max_time,
-                        start=start,
-                        listener=listener,
-                    )
-                except (FloatingPointError, ArithmeticError) as error:
-                    raise ValueError(
-                        f"The dual coefficients or intercepts are not finite: {error}"
-                    ) from error
+                answer = generate_columns(
+                    risk,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    max_time=self.max_time,
+                    start=start,
+                    listener=listener,
+                )
             self._warn_early(answer.solution)
             found.append(answer)
             stop |= bool(task.call_on_fit_task_end(estimator=self))
