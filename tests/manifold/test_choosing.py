@@ -59,7 +59,9 @@ def test_weights_have_no_unit():
     folds = [(np.arange(10, 60), np.arange(30)), (np.arange(30), np.arange(30, 60))]
     tables = []
     for unit in (2.0**-10, 1.0):
-        found = PrincipalManifoldCV(QUICK, lams=[0.1, 0.01], cv=folds).fit(X, sample_weight=unit * s)
+        found = PrincipalManifoldCV(QUICK, lams=[0.1, 0.01], cv=folds).fit(
+            X, sample_weight=unit * s
+        )
         tables.append(found.cv_results_["mean_test_distortion"])
     # Powers of two change no digit of an average.
     assert_allclose(tables[0], tables[1], rtol=1e-12)
