@@ -114,6 +114,13 @@ def test_support_vectors_reproduce_the_machine():
     assert compression_bound(machine, X, y, choices=3).value == pytest.approx(tail, rel=1e-6)
 
 
+@pytest.mark.parametrize("given", [[-1], [60], [0, 60], [-1, 0], [0.0], ["a"]])
+def test_rows_that_are_given_are_rows(given):
+    X, y = two_classes(60)
+    with pytest.raises(ValueError, match="given must hold numbers of rows, from 0 to 59"):
+        refit_to_support(SVR().fit(X, y), X, y, given=given)
+
+
 def test_rows_that_are_given_are_neither_paid_for_nor_tested():
     X, y = two_classes(200)
     machine = SVC(kernel=Gaussian(1.0)).fit(X, y)

@@ -276,6 +276,24 @@ def test_svmlight_dense_and_sparse(here):
     assert "sparse features" in shell("mercer fit wide.svm --target target --force")
 
 
+def test_a_column_that_determines_the_target_is_named(here):
+    a, b = np.random.default_rng(0).normal(size=(2, 40))
+    pd.DataFrame({"a": a, "b": b, "y": 3.0 * a}).to_csv("rows.csv", index=False)
+    status, out, err = call("fit", "rows.csv", "--target", "y", "--machine", "LSSVR")
+    assert status == 0
+    assert "Column 'a' determines the target: it is 3 x in all 40 rows" in out + err
+    assert "'b' determines" not in out + err
+
+
+def test_sparse_features_are_not_compared_with_the_target(here):
+    lines = [f"{k / 8} {k + 1}:1 3000:{k / 8}" for k in range(40)]
+    (here / "wide.svm").write_text("\n".join(lines))
+    status, out, err = call("fit", "wide.svm", "--target", "target", "--machine", "LSSVR")
+    assert status == 0
+    assert "sparse features" in out
+    assert "determines" not in out + err
+
+
 def test_a_model_saved_in_python_predicts_too(here):
     X = pd.DataFrame({"a": np.arange(20.0), "b": np.ones(20)})
     io.save(mercer.LSSVR().fit(X, X.a**2), "own.skops")

@@ -1,11 +1,15 @@
 """Predictions that are not finite end a command with a message, and no file is written."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from cli.commands import call, shell
 from mercer import LSSVR
+from mercer.cli.models import Model
+from mercer.cli.refusals import Refusal
 
 N = 60
 
@@ -36,6 +40,17 @@ def test_fit_writes_no_model_that_predicts_no_numbers(tmp_path, monkeypatch):
     assert "predicts no finite number for 60 rows" in err
     assert "saved" not in out
     assert not model.exists()
+
+
+@pytest.mark.parametrize(("rows", "undefined"), [(1, "1 row"), (3, "3 rows")])
+@pytest.mark.parametrize("outputs", [(), (2,), (2, 3)])
+def test_a_row_is_undefined_if_one_of_its_numbers_is(rows, undefined, outputs):
+    found = np.zeros((5, *outputs))
+    model = SimpleNamespace(machine=LSSVR())
+    assert Model._defined(model, found, np.isfinite) is found
+    found.reshape(5, -1)[:rows, -1] = np.inf
+    with pytest.raises(Refusal, match=f"LSSVR predicts no finite number for {undefined}:"):
+        Model._defined(model, found, np.isfinite)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -249,6 +249,16 @@ def test_missing_numbers_name_file_and_row(tmp_path):
         list(mercer.data.open(tmp_path, **CHOICE).checked().blocks(64))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_negative_weights_name_their_row_and_weights_of_zero_pass(dtype):
+    X, s = np.ones((5, 2)), np.array([0, 1, 2, 0, 3], dtype=dtype)
+    blocks = list(as_source(X, s=s).checked().blocks(2))
+    np.testing.assert_array_equal(np.concatenate([block.s for block in blocks]), s)
+    s[3] = -1
+    with pytest.raises(DataError, match="row 3: the weight is negative"):
+        list(as_source(X, s=s).checked().blocks(2))
+
+
 def test_arrays_in_files(tmp_path):
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", COLUMNS["y"])

@@ -164,6 +164,23 @@ def test_quantiles_of_many_rows_are_those_of_a_sample():
     assert (np.abs(share - q) < 5.0 * np.sqrt(q * (1 - q) / size)).all()
 
 
+@pytest.mark.parametrize(("size", "passes"), [(100_000, 3), (50_000, 2), (10, 1), (2**24, 400)])
+def test_columns_of_one_pass_fit_in_their_memory(size, passes, monkeypatch):
+    """In 128 MiB there are 167 columns of 100,000 numbers, and at least one is read."""
+    module = import_module("mercer.data.quantiles")  # a function has its name
+    source, asked = as_source(np.zeros((3, 400))), []
+
+    def total(work, size, part, **how):
+        asked.append(len(part))
+        return module._Sample(size, np.zeros(3, dtype=np.uint64), np.zeros((3, len(part))))
+
+    monkeypatch.setattr(type(source), "total", lambda self, *args, **how: total(*args, **how))
+    assert len(module.sampled_columns(source, range(400), size)) == 400
+    assert len(asked) == passes
+    assert sum(asked) == 400
+    assert all(8 * size * k <= 2**27 for k in asked)
+
+
 def test_columns_are_sampled_in_groups(monkeypatch):
     module = import_module("mercer.data.quantiles")  # a function has its name
     monkeypatch.setattr(module, "SAMPLE_BYTES", 8 * 100_000 * 2)

@@ -1,5 +1,7 @@
 """Margins that adapt: the linear program, its certificate, and what the machines promise."""
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -7,7 +9,12 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from mercer import SVC
-from mercer.estimators import AdaptiveMarginSVC, CollapsedMachine, LeaveOneOutSVC
+from mercer.estimators import (
+    AdaptiveMarginSVC,
+    CollapsedMachine,
+    LeaveOneOutSVC,
+    adaptive_margin,
+)
 from mercer.estimators.adaptive_margin import adaptive_margin_path
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.programs import margin
@@ -56,6 +63,29 @@ def test_the_minimum_is_that_of_a_conic_solver(lam, threshold, seed):
     assert machine.solution_.objective == pytest.approx(best, abs=1e-6 * c.sum())
     assert -1e-9 < machine.solution_.gap < 1e-6 * c.sum()
     assert machine.solution_.residual < 1e-8
+
+
+def test_the_gap_is_that_of_the_worst_rounding_and_of_missed_equations(monkeypatch):
+    """Multipliers that do not add up to zero are worth as much as the coefficient they price."""
+    X, y = overlap(30)
+    lam, size, shift, answers = 1.0, 1e-4, 2e-4 * (np.arange(30) < 15), []
+    plain = margin.MarginProgram.solve
+
+    def shifted(program, lam):
+        answers.append(plain(program, lam))
+        return replace(answers[0], beta=answers[0].beta + shift)
+
+    monkeypatch.setattr(margin.MarginProgram, "solve", shifted)
+    monkeypatch.setattr(adaptive_margin, "decision_error", lambda *_: np.full(30, size))
+    machine = AdaptiveMarginSVC(lam, kernel=KERNEL, null_space=Constant(), tol=0.1).fit(X, y)
+    (answer,) = answers
+    K, missed = KERNEL(X), 15 * 2e-4 * abs(answer.b[0])
+    f = K @ (y * answer.alpha) + answer.b[0] - size * y
+    worst = np.sum(np.maximum(1.0 + lam * answer.alpha * np.diag(K) - y * f, 0.0))
+    best = conic(K, y, lam, threshold=True)
+    # The conic solver and the program promise a millionth of the summed weights.
+    assert machine.solution_.gap == pytest.approx(worst - best + missed, abs=2e-6 * 30)
+    assert min(missed, worst - best) > 1e-5 * 30
 
 
 @pytest.mark.parametrize("threshold", [False, True])

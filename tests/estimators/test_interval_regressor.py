@@ -70,6 +70,40 @@ def test_cross_validated_intervals_by_hand():
     )
 
 
+@pytest.mark.parametrize("copies", [0, 6])
+def test_jackknife_plus_by_hand(copies):
+    """Of a machine without a closed form: a row is left out with its copies."""
+    X, y = draw(30, 4)
+    X[:copies] = X[copies : 2 * copies]
+    Z = np.linspace(-2, 2, 9)[:, None]
+    machine = ConformalRegressor(SVR(C=2.0), method="jackknife+", scale="constant").fit(X, y)
+    low, high = [], []
+    for x, target in zip(X, y, strict=True):
+        others = np.any(x != X, axis=1)
+        f = SVR(C=2.0).fit(X[others], y[others])
+        r = abs(target - f.predict(x[None])[0])
+        low.append(f.predict(Z) - r)
+        high.append(f.predict(Z) + r)
+    k = int(np.ceil(0.9 * 31))
+    np.testing.assert_allclose(
+        machine.predict_interval(Z),
+        np.column_stack([np.sort(low, axis=0)[30 - k], np.sort(high, axis=0)[k - 1]]),
+        atol=1e-12,
+    )
+
+
+def test_rows_are_left_to_fit_where_most_are_copies_of_one():
+    """Those of whole groups that are set aside are not half of the rows, but all that can be."""
+    X, y = draw(124, 5)
+    X[:100] = X[0]
+    machine = ConformalRegressor(
+        FIXED, method="split", scale="constant", shuffle=False, calibration=0.5
+    ).fit(X, y)
+    f = FIXED.fit(X[:100], y[:100])
+    q = np.sort(np.abs(y[100:] - f.predict(X[100:])))[int(np.ceil(0.9 * 25)) - 1]
+    np.testing.assert_allclose(machine.predict_interval(X)[:, 1] - f.predict(X), q, atol=1e-12)
+
+
 def test_split_by_hand():
     X, y = draw(100, 5)
     machine = ConformalRegressor(

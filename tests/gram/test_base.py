@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from cases_kernels import FEATURES, GRAMS
 from mercer.gram import Dense
 from mercer.gram.base import Gram, positions, submatrix
+from mercer.gram.indexed import Indexed
 from mercer.kernels import Gaussian, Linear
 
 EPS = np.finfo(np.float64).eps
@@ -166,6 +167,17 @@ def test_operators_survive_pickling(make):
     gram.rows([0, 1])
     again = pickle.loads(pickle.dumps(gram))
     np.testing.assert_allclose(again.rows([3, 1]), K[[3, 1]], **tolerance)
+
+
+@every_gram
+def test_a_part_has_the_errors_of_the_matrix(make):
+    gram, _, _ = case(make)
+    below = gram.part_of()
+    (gram if below is None else below[0]).kernel_error = 0.25
+    index = np.array([4, 0, 30])
+    copies = [pickle.loads(pickle.dumps(gram)), gram.keeping(1e6), gram.restrict(index)]
+    for part in [gram, Indexed(gram, index), Indexed(Indexed(gram, index), [0]), *copies]:
+        assert part is None or part.value_error() == 0.25
 
 
 def test_the_empty_matrix():

@@ -137,6 +137,16 @@ def test_make_chooses_by_memory():
         make(Gaussian(), X, kind="banded")
 
 
+@pytest.mark.parametrize(
+    ("granted", "taken"),
+    [(0, 2**20), (2**20, 2**20), (2**23, 2**23), (2**26, 2**26), (2**27, 2**26)],
+)
+def test_tiles_take_what_is_granted_within_bounds(granted, taken):
+    """From one MiB to 64."""
+    X = np.zeros((10, 2))
+    assert make(Gaussian(), X, kind="tiled", cache_bytes=granted).max_bytes == taken
+
+
 @pytest.mark.parametrize("kernel", [Gaussian(3.0), Matern(3.0, 1.5), Linear()], ids=repr)
 @pytest.mark.parametrize("shape", [(1100,), (1100, 1), (1100, 3)])
 def test_mirrored_products_in_single_precision(kernel, shape):

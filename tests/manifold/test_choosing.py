@@ -52,6 +52,21 @@ def test_the_choice_is_the_best_of_refits_on_the_same_folds():
     assert_allclose(found.score(X), -found.best_estimator_.distortion(X).mean())
 
 
+def test_weights_have_no_unit():
+    """Nor do held-out rows all need one."""
+    X, s = wave(60), np.random.default_rng(0).uniform(0.5, 2.0, 60)
+    s[:10] = 0.0
+    folds = [(np.arange(10, 60), np.arange(30)), (np.arange(30), np.arange(30, 60))]
+    tables = []
+    for unit in (2.0**-10, 1.0):
+        found = PrincipalManifoldCV(QUICK, lams=[0.1, 0.01], cv=folds).fit(
+            X, sample_weight=unit * s
+        )
+        tables.append(found.cv_results_["mean_test_distortion"])
+    # Powers of two change no digit of an average.
+    assert_allclose(tables[0], tables[1], rtol=1e-12)
+
+
 def test_many_features_and_few_rows_are_not_fitted_loosely():
     """In twenty dimensions no curve fills the noise, and new rows punish one that follows it."""
     rng = np.random.default_rng(0)

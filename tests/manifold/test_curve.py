@@ -1,5 +1,7 @@
 """Principal curves of a given length: their length, speed, and the curves behind the samples."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.manifold import HuberDistortion, Interval, PrincipalCurve, PrincipalManifold
+from mercer.manifold.curve import FACTOR, NEAR, STIFF, Step
 
 
 def wave(n=100, seed=0, noise=0.1):
@@ -45,6 +48,40 @@ def test_the_length_is_that_of_the_polygon(closed):
     corners = np.vstack([made.vertices_, made.vertices_[:1]]) if closed else made.vertices_
     length = np.linalg.norm(np.diff(corners, axis=0), axis=1).sum()
     assert made.length_ == pytest.approx(length, rel=1e-12)
+
+
+class Lengths(PrincipalCurve):
+    """Curves whose lengths are a function of the weight, with the weights that were asked."""
+
+    def _at(self, X, s, lam, Z, path, tol=0.0):
+        curve = SimpleNamespace(lam=lam, objective_=0.0)
+        path.append(Step(curve, SimpleNamespace(total=self.of(lam)), True))
+        return path[-1]
+
+
+@pytest.mark.parametrize("power", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("start", [1e-5, 0.01, 3.0, 1e3])
+def test_a_length_is_found_from_longer_and_from_shorter_curves(power, start, monkeypatch):
+    monkeypatch.setattr(Step, "even", None)
+    made, path = Lengths(8, length=2.0), []
+    made.of = lambda lam: 5.0 / (1.0 + lam) ** power
+    short = made._at(None, None, start, None, path)
+    found = made._bisect(None, None, 2.0, short, path)
+    assert (1.0 - NEAR) * 2.0 <= found.ruler.total <= 2.0
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_curve_grows_from_a_stiff_one_to_its_weight(closed, monkeypatch):
+    monkeypatch.setattr(Step, "even", None)
+    made, path = Lengths(8, closed=closed), []
+    monkeypatch.setattr(made, "_others", lambda *arguments: [])
+    made.of = lambda lam: 1.0
+    made._follow(None, None, 3e-3, path)
+    weights = np.array([step.curve.lam for step in path])
+    assert weights[0] == STIFF[closed]
+    assert_allclose(weights[1:-3] / weights[:-4], 1.0 / FACTOR)
+    assert np.all(weights[-3:] == 3e-3)
+    assert 3e-3 < weights[-4] <= FACTOR * 3e-3
 
 
 def test_a_length_that_is_not_reached_is_said():

@@ -567,6 +567,18 @@ def test_blocks_of_rows_make_the_same_manifold():
 
 
 @QUIET
+def test_the_distortion_is_that_of_the_manifold_that_is_kept():
+    """In blocks it is that at the coordinates of the last pass, from which nearer ones follow."""
+    X = wave(60)
+    fit = PrincipalManifold(Interval(8), lam=0.01, max_iter=2, continuation=False)
+    # Projections are as near as the rounding of squared distances.
+    assert_allclose(fit.fit(X).distortion_, fit.distortion(X).mean(), rtol=1e-7)
+    assert fit.fit(Arrays(X)).distortion_ >= fit.distortion(X).mean()
+    assert_allclose(fit.objective_, fit.history_["objective"][-1], rtol=1e-12)
+    assert fit.history_["objective"][-2] > 1.01 * fit.objective_
+
+
+@QUIET
 def test_a_warm_start_goes_on_where_the_last_fit_ended():
     X = wave(200)
     fit = PrincipalManifold(Interval(8), lam=0.01, warm_start=True, max_iter=500, tol=1e-7)
@@ -609,6 +621,16 @@ def test_the_share_of_the_variance_that_the_manifold_explains():
     left = ((X - fit.inverse_transform(fit.embedding_)) ** 2).sum(axis=1)
     around = ((X - np.average(X, axis=0, weights=s)) ** 2).sum(axis=1)
     assert_allclose(fit.explained_variance_ratio_, 1.0 - s @ left / (s @ around), rtol=1e-9)
+
+
+@QUIET
+def test_missing_cells_are_no_variance_that_is_left():
+    X = wave(60)
+    X[::7, 0] = np.nan
+    fit = PrincipalManifold(Interval(8), lam=0.01, max_iter=2, continuation=False).fit(X)
+    left = np.nansum((X - fit.inverse_transform(fit.embedding_)) ** 2)
+    around = np.nansum((X - np.nanmean(X, axis=0)) ** 2)
+    assert_allclose(fit.explained_variance_ratio_, 1.0 - left / around, rtol=1e-9)
 
 
 def test_a_manifold_that_is_too_stiff_says_so():

@@ -20,8 +20,8 @@ __all__ = ["Mapper", "Reach", "measure"]
 
 SLOW = 0.7
 """Seconds after which a test is stopped; it is asked only about lines that no other test runs."""
-SLOW_OF = {"io": 10.0, "tabular": 5.0}
-"""The same where tests take long: files hold every machine, and tables take several for one."""
+SLOW_OF = {"io": 10.0, "tabular": 5.0, "reporting": 5.0}
+"""The same where tests take long: files hold every machine, tables take several, reports fit."""
 
 
 class Reach:

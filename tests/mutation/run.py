@@ -47,6 +47,8 @@ TESTS = {
     "machines": ["machines", "estimators", "compression/test_machines.py"],
     "solvers": ["solvers", "problems/test_constrained.py", "estimators/test_tube.py"],
     "_params.py": ["test_params.py"],
+    "data": ["data_sources"],
+    "reporting": ["reporting/test_report.py"],  # without a browser, which cannot be forked
 }
 """Folders of tests of rooms whose tests are not just the folder of the same name."""
 

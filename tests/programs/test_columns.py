@@ -242,8 +242,42 @@ def test_a_bound_on_the_norm(name, positive):
     assert s.status is Status.CONVERGED
     assert s.objective == pytest.approx(expected, abs=1e-6 * (1 + expected))
     assert risk.norm(s.a) <= 0.7 * (1 + 1e-9)
+    assert s.resolution == 0.0  # errors are no smaller for being those of a margin
     with pytest.raises(ValueError, match="solve it as a program"):
         risk.restricted(np.arange(3))
+
+
+@pytest.mark.parametrize("radius", [None, 0.7])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_rounding_is_added_at_its_worst(radius, size, monkeypatch):
+    """By plain loops: decision values move every absolute error, and prices move the bound."""
+    free, rng = problem("absolute"), np.random.default_rng(0)
+    G, n, relative = free.G.G, 40, 1e-6
+    risk = SparseRisk(
+        free.loss, free.G, size * free.y, free.c, free.B, None, free.weights, free.signs, radius
+    )
+    monkeypatch.setattr(DenseDictionary, "value_error", lambda self: relative)
+    monkeypatch.setattr(engine, "SUMMATION_ROUNDING", 1e-4)  # so that none of it is rounding
+    a, b = np.zeros(50), size * rng.normal(size=1)
+    a[[3, 20, 41]] = size * np.array([1.0, -2.0, 5.0])
+    u = rng.normal(size=n)
+    f = G @ a + free.B @ b
+    value = risk.value(a, b, f)
+    columns = [max(abs(G[i, j] * a[j]) for i in range(n)) for j in (3, 20, 41)]
+    entries = relative * np.sqrt(sum(x * x for x in columns))
+    worst = value
+    for i in range(n):
+        terms = np.sqrt(sum((G[i, j] * a[j]) ** 2 for j in range(50)))
+        largest = max(terms, abs(f[i]), abs(risk.y[i]), abs(free.B[i] @ b))
+        worst += risk.c[i] * (engine.SUMMATION_ROUNDING * largest + entries)
+    prices = [np.sqrt(sum((G[:, j] * u) ** 2)) / risk.weights[j] for j in (3, 20, 41)]
+    norm = value if radius is None else radius  # an optimum costs no more than this function
+    sums = max(prices) * norm + sum(abs(u[i] * risk.y[i]) for i in range(n))
+    slack = abs(float(b @ (free.B.T @ u)))
+    found, moved = engine._rounded(risk, a, b, u, f, value, 0.0)
+    # Sums of forty terms, of which differences of a ten thousandth are taken.
+    assert moved - value == pytest.approx(worst - value, rel=1e-9)
+    assert found + slack == pytest.approx(-1e-4 * sums, rel=1e-9)
 
 
 def test_it_is_the_one_functional_without_a_kernel():

@@ -12,13 +12,14 @@ from mercer.kernels import Gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mercer.reduced import newton
 from mercer.reduced import oracle as oracles
-from mercer.reduced.newton import Minimum, Newton
+from mercer.reduced.newton import MAX_SLOW_STEPS, STILL_STEPS, Minimum, Newton
 from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
 from mercer.reduced.problem import Problem
 from mercer.reduced.targets import Values
 from mercer.regularizers.null_space import Constant
+from mercer.solvers.monitor import Progress
 from mercer.solvers.status import Status
 
 N, M, K = 3000, 25, 2
@@ -112,6 +113,36 @@ def test_noise_of_single_precision_is_noticed(loss: Loss, monkeypatch: pytest.Mo
     assert precisions[0]
     assert not precisions[-1]
     assert len(precisions) <= newton.MAX_DIRECTIONS
+
+
+@pytest.mark.parametrize(
+    ("fall", "halving", "end"),
+    [
+        (0.0, STILL_STEPS - 1, None),
+        (0.0, STILL_STEPS + 1, STILL_STEPS),
+        (1e-3, STILL_STEPS + 1, None),
+        (1e-3, MAX_SLOW_STEPS + 1, MAX_SLOW_STEPS),
+    ],
+)
+def test_a_search_ends_where_neither_objective_nor_gap_falls(
+    fall: float, halving: int, end: int | None
+) -> None:
+    """An objective that falls by this part in a step, and a gap that halves in so many steps."""
+    oracle, _ = oracle_of(Squared(), 1.5)
+    found = Minimum(np.zeros((M, K)), np.zeros((1, K)), np.ones(K))
+    found.value = oracle.evaluate(found.W, found.b, found.mu, "start", False)
+    descent = newton._Descent(Newton(), oracle, found)
+    ended = None
+    for step in range(3 * MAX_SLOW_STEPS):
+        found.known = np.full((M, K), float(step)), found.b, found.mu
+        now = Progress(step, (1.0 - fall) ** step, 0.5 ** (step // halving), 0.0, 0.0)
+        if descent._still(now):
+            ended = step
+            break
+    assert ended == end
+    if ended is not None:
+        # Back at the first point of the least gap, or of the least objective at this gap.
+        np.testing.assert_array_equal(found.W, float(ended if fall else 0))
 
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), EpsilonInsensitive(0.1)], ids=repr)

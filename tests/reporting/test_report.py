@@ -5,6 +5,7 @@ import re
 import warnings
 from html import unescape
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,9 @@ from mercer import (
 )
 from mercer.estimators import MultiOutputSVR
 from mercer.kernels import Gaussian, Matern
+from mercer.reporting.compose import _glance
 from mercer.reporting.fits import held
+from mercer.reporting.judging import out_of_fold
 from mercer.reporting.page import number
 from mercer.reporting.script import script_of
 from mercer.selection import LSSVRCV, influence, tune
@@ -452,6 +455,58 @@ def test_columns_that_pass_are_not_told():
     assert "The machine sees the columns as they are." in read(
         mercer.report(model, table, y, cv=None)
     )
+
+
+def subject_of(y, classes, **attributes):
+    """Return what a report reads of a model that left rows out while it was fitted."""
+    return SimpleNamespace(
+        n=len(y), y=y, classes=classes, classifies=classes is not None, found=attributes.get
+    )
+
+
+def test_left_out_numbers_are_those_of_rows_that_have_one():
+    y = np.arange(3.0)
+    found = out_of_fold(subject_of(y, None, left_out_predictions_=np.array([5.0, np.nan, 6.0])))
+    np.testing.assert_array_equal(found.y, [0.0, 2.0])
+    np.testing.assert_array_equal(found.predicted, [5.0, 6.0])
+    assert found.probabilities is None
+    # Of another sample, of several targets, of no row, or none at all.
+    for values in (np.ones(2), np.ones((3, 1)), np.full(3, np.nan), None):
+        assert out_of_fold(subject_of(y, None, left_out_predictions_=values)) is None
+
+
+@pytest.mark.parametrize("classes", ["ab", "abc"])
+def test_left_out_probabilities_are_those_of_rows_that_have_them(classes):
+    k, y = len(classes), np.array(["a", "b", "a", "b"])
+    shares = np.full((4, k), 0.1)
+    shares[[0, 1, 2, 3], [0, 0, 1, k - 1]] = 1.1 - 0.1 * k
+    shares[2, 0] = np.nan
+    names = np.array(list(classes))
+    found = out_of_fold(subject_of(y, names, left_out_probabilities_=shares))
+    rows = [0, 1, 3]
+    np.testing.assert_array_equal(found.y, y[rows])
+    np.testing.assert_array_equal(found.predicted, ["a", "a", classes[-1]])
+    np.testing.assert_array_equal(found.probabilities, shares[rows])
+    if k == 2:
+        np.testing.assert_array_equal(found.decision, shares[rows, 1])
+    else:
+        assert found.decision is None
+    for values in (shares[:2], shares[:, :1], np.full((4, k), np.nan), None):
+        assert out_of_fold(subject_of(y, names, left_out_probabilities_=values)) is None
+
+
+@pytest.mark.parametrize("left", [None, np.zeros(3)])
+def test_tiles_are_the_first_scores(left):
+    subject = subject_of(np.zeros(3), None, left_out_predictions_=left)
+    subject.names, subject.machine = ["a", "b"], None
+    how = "cross-validated" if left is None else "out of fold"
+    few = [("rows", "3"), ("inputs", "2")]
+    assert _glance(subject, {}) == few
+    scores = {"R²": 0.75, "RMSE": 0.5, "mean absolute error": 0.4}
+    few += [(f"R², {how}", "0.75"), ("RMSE", "0.5")]
+    assert _glance(subject, scores) == few
+    scores |= {"share inside intervals": 0.87, "log loss": 3.0}
+    assert _glance(subject, scores) == [*few, ("inside 90 % intervals", "87 %")]
 
 
 def test_left_out_rows_of_the_fit_are_those_that_the_command_line_prints():

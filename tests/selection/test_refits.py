@@ -17,7 +17,7 @@ from mercer.research.estimators import HardMarginSVC, PartiallyLinearRegressor
 from mercer.selection import tune
 from mercer.selection._statement import state
 from mercer.selection.held_out_losses import held_out_loss
-from mercer.selection.refits import Refits
+from mercer.selection.refits import ALIKE, FURTHEST, NEAR, WIDEST, Refits
 from mercer.selection.space import Space
 from mercer.selection.tunable import follows_least_squares, is_least_squares, prepare_statement
 
@@ -270,6 +270,67 @@ def test_folds_are_the_same_for_every_candidate():
     theta = search.space.start(1.0)
     assert search.score(search.statement, theta, "") == search.score(search.statement, theta, "")
     assert [len(out) for _, out in search.folds[30]] == [6] * 5
+
+
+class Scored(Refits):
+    """Scores by a function of the length scale and C, with the numbers that were asked."""
+
+    def score(self, statement, theta, stage):
+        kernel, C = self.space.at(theta)
+        self.tried = [*getattr(self, "tried", []), (kernel.length_scale, C)]
+        return self.of(kernel.length_scale, C)
+
+
+def scored(length_scale, of):
+    X = np.linspace(0.0, 1.0, 30)[:, None]
+    machine = ShapeConstrainedRegressor(constraints={0: 1})
+    search = Scored(
+        state(machine, X, y),
+        Space.of(Gaussian(length_scale), 1),
+        machine=machine,
+        X=X,
+        y=y,
+        weights=None,
+    )
+    search.of = of
+    return search
+
+
+def test_the_simplex_ends_at_the_minimum():
+    search = scored(1.0, lambda width, C: np.log(width / 3.0) ** 2 + np.log(C / 20.0) ** 2)
+    end = search.descend(search.statement, search.space.start(1.0), 200, "refits")
+    kernel, C = search.space.at(end.theta)
+    assert end.status == "converged"
+    # Corners of which all are that near to each other surround the minimum.
+    assert abs(np.log(kernel.length_scale / 3.0)) < 2.0 * NEAR
+    assert abs(np.log(C / 20.0)) < 2.0 * NEAR
+
+
+@pytest.mark.parametrize(
+    ("width", "narrowest", "widest"),
+    [
+        (0.5, 0.5 / np.exp(FURTHEST), 0.5 * np.exp(FURTHEST)),
+        (20.0, 20.0 / np.exp(FURTHEST), WIDEST),
+        (0.05, 0.1 / 29.0, 0.05 * np.exp(FURTHEST)),
+    ],
+)
+def test_the_search_near_a_kernel_stays_near_it(width, narrowest, widest):
+    """Points are from 0 to 1, 1 / 29 apart: length scales are at least a tenth of that."""
+    search = scored(width, lambda width, C: np.log(C) ** 2)
+    search.near(1.0, 50)
+    ends = [search.space.at(np.append(end[:-1], 0.0))[0] for end in (search.lower, search.upper)]
+    assert_allclose([kernel.length_scale for kernel in ends], [narrowest, widest])
+    assert np.all(np.isinf([search.lower[-1], search.upper[-1]]))
+
+
+@pytest.mark.parametrize("part", [0.5, 2.0])
+def test_weights_grow_while_the_loss_falls_by_much(part):
+    """A weight with which nothing can be fitted is no reason to end."""
+    losses = {-4: np.inf, -2: 5.0, 0: 5.0 - part * ALIKE}
+    search = scored(0.5, lambda width, C: losses.get(round(np.log10(C)), 9.0))
+    search.near(1.0, 50)
+    C = [C for _, C in search.tried]
+    assert_allclose(C[:4], [1e-4, 1e-2, 1.0, 1e-2 if part < 1.0 else 1.0])
 
 
 def test_a_machine_with_constraints_starts_from_the_scales_of_least_squares(monkeypatch):

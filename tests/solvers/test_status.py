@@ -26,8 +26,9 @@ from mercer.losses import Absolute, Logistic, Squared
 from mercer.problems import RegularizedRisk
 from mercer.solvers import SMO, ConvergenceWarning, Newton, Status, minimize
 from mercer.solvers.monitor import Monitor
+from mercer.solvers.rounding import decision_error, rounding_effect, worst_of_rounding
 from mercer.solvers.solution import join
-from mercer.solvers.status import MAX_RELATIVE_GAP, check, relative_gap
+from mercer.solvers.status import GAP_ROUNDING, MAX_RELATIVE_GAP, check, relative_gap
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 2))
@@ -41,6 +42,28 @@ def test_relative_gaps_have_no_unit():
     assert relative_gap(0.0, -3.0, 3.0) == 1.0
     assert relative_gap(1.0, -np.inf, np.inf) == np.inf
     assert relative_gap(0.0, 0.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize(("C", "useless"), [(1e11, False), (1e13, True)])
+def test_what_rounding_changes_has_no_unit(C, useless):
+    """Twice the targets have four times the squared errors: objective, dual value, and gap."""
+    K = Dense(np.ones((2, 2)))
+    certificates = []
+    for unit in (2.0**-20, 1.0, 2.0**20):
+        # Both points are the same, so that opposite slopes cancel, and prove the minimum.
+        a, b = unit * np.array([1.0, -1.0]), np.empty(0)
+        risk = RegularizedRisk(Squared(), K, a / C, C, np.empty((2, 0)))
+        exact = risk.certificate(a, b, np.zeros(2))
+        assert exact.gap == pytest.approx(0.0, abs=8 * np.finfo(float).eps * exact.primal)
+        effect = rounding_effect(risk, a, exact.f, decision_error(risk, a, b, exact.f))
+        part = effect / exact.primal
+        assert part > MAX_RELATIVE_GAP if useless else GAP_ROUNDING < part < MAX_RELATIVE_GAP
+        found = worst_of_rounding(risk, a, b, exact)
+        assert (found.primal > exact.primal * (1.0 + 0.1 * MAX_RELATIVE_GAP)) == useless
+        certificates.append(np.array([found.primal, found.dual, found.gap]) / unit**2)
+    # Powers of two change no digit.
+    np.testing.assert_array_equal(certificates[0], certificates[1])
+    np.testing.assert_array_equal(certificates[2], certificates[1])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -10,9 +10,11 @@ from sklearn.base import clone
 
 from mercer import KernelLogisticRegression
 from mercer.kernels import Gaussian, Laplacian, Matern
+from mercer.machines.folds import copies_of
 from mercer.tabular import AutoClassifier, AutoRegressor, classifier, regressor
+from mercer.tabular.automatic import PROOF, LeftOutPredictions, _single
 from mercer.tabular.candidates import CANDIDATES, Features
-from mercer.tabular.members import Cost, TableSample, predicted_by_folds
+from mercer.tabular.members import Cost, TableSample, judge, predicted_by_folds
 from mercer.tabular.metric import gradients, normalized, outer_product, root
 from mercer.tabular.spread import ErrorScales
 from mercer.tabular.stacking import (
@@ -360,6 +362,48 @@ def test_predictions_by_folds_are_those_of_the_other_folds():
     # Without two targets of the others there is no machine of them.
     one = predicted_by_folds(predict, np.array([0, 1, 0, 1, 1, 1]), Squares(Y * 0, np.ones(6)))
     np.testing.assert_array_equal(one, 0.0)
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["row by row", "with copies"])
+def test_a_machine_that_predicts_a_row_knows_no_copy_of_it(known):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    X = np.vstack([X, X[:10]])
+    Y = X[:, :1] + rng.normal(size=(40, 1))
+    copies, none = copies_of(X), np.empty(0, dtype=np.intp)
+    names, task = ["a", "b"], Squares(Y, np.ones(40))
+    columns = TableSample(
+        X, np.arange(2), none, 40, 40, seed=0, names=names, copies=copies if known else None
+    )
+    member = judge("laplacian", CANDIDATES[0], columns, task)
+    fold = columns.folds(task, 40) if known else np.arange(40)
+    assert known == all(len(np.unique(fold[copies == group])) == 1 for group in copies)
+    Z = member.features(X)
+    for k in np.unique(fold):
+        others = fold != k
+        machine = clone(member.template).fit(Z[others], Y[others, 0])
+        # Both solve the same linear systems by factorizations.
+        assert machine.predict(Z[~others]) == pytest.approx(member.left_out[~others, 0], abs=1e-8)
+
+
+def test_copies_of_a_row_are_one_proof():
+    """Eight rows prove by 1.5 standard errors, which 32 different rows would do by 3."""
+    gain = 1.5 / np.sqrt(8.0) + np.array([1.0, -1.0] * 4)
+    copies = np.repeat(np.arange(8), 4)
+    rows, values, weights = slice(0, 32), np.zeros((1, 32, 1)), np.ones(32)
+    single = _single(copies, rows)
+    np.testing.assert_array_equal(single, np.arange(0, 32, 4))
+    assert _single(None, rows) is None
+    assert 1.5 < PROOF < 3.0
+    machine = AutoRegressor()
+    machine.notes_ = []
+    for positions, proved in ((None, True), (single, False)):
+        found = LeftOutPredictions(rows, values, single=positions)
+        if proved:
+            assert machine._proved(lambda _: gain[copies], found, weights)
+        else:
+            with pytest.warns(UserWarning, match=f"constant by {PROOF:g} standard errors"):
+                assert not machine._proved(lambda _: gain[copies], found, weights)
 
 
 @pytest.mark.parametrize(

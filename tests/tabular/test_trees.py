@@ -8,13 +8,16 @@ from sklearn.base import clone
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
 
 from mercer import AutoClassifier, AutoRegressor
 from mercer.tabular.forest import Forest
-from mercer.tabular.tasks import FREE_VOTES
+from mercer.tabular.members import TableSample
+from mercer.tabular.tasks import FREE_VOTES, Squares
+from mercer.tabular.trees import PATIENCE, ROUNDS, STEP, TREES, judge_trees
 
 ALL = ["forest", "extra-trees", "boosting"]
 FORESTS = [
@@ -49,6 +52,30 @@ def test_a_row_is_judged_by_the_trees_that_do_not_know_it():
     shares = votes / voters[:, None] + FREE_VOTES
     odds = np.log(shares[:, 1] / shares[:, 0])
     np.testing.assert_allclose(member.left_out[:, 0], odds, atol=1e-9)
+
+
+def test_boosting_judges_the_first_rows_by_trees_of_other_folds():
+    """All rows are fitted, and of these only the first are judged."""
+    X, y = steps(90)
+    task = Squares(y[:, None], np.ones(90))
+    none, names = np.empty(0, dtype=np.intp), list("abcd")
+    columns = TableSample(X, np.arange(4), none, fitted=90, judged=60, seed=0, names=names)
+    member = judge_trees(TREES[-1], columns, task)
+    assert member.left_out.shape == (60, 1)
+    Z, fold = member.points(X), columns.folds(task, 90)
+    for k in range(5):
+        inside, outside = fold != k, np.flatnonzero(fold[:60] == k)
+        trees = HistGradientBoostingRegressor(
+            learning_rate=STEP,
+            max_iter=ROUNDS,
+            early_stopping=True,
+            n_iter_no_change=PATIENCE,
+            random_state=0,
+        ).fit(Z[inside], y[inside])
+        # The same additions, of points rounded to float32: no threshold lies that near to a row.
+        np.testing.assert_allclose(
+            trees.predict(Z[outside]), member.left_out[outside, 0], rtol=1e-12
+        )
 
 
 @pytest.mark.parametrize("name", ALL)

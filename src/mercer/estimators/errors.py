@@ -101,10 +101,10 @@ def estimate_errors(machine: Machine, X: PointsLike, y: TargetsLike) -> Machine:
 
 
 def _prepared(machine: KernelMachine, X: PointsLike, y: TargetsLike) -> tuple[Array, Array, Any]:
-    """Return kernel matrix, unpenalized columns and points as the machine sees them."""
+    """Return kernel matrix, of which a trend has none, unpenalized columns, and points."""
     if isinstance(machine, Trend):
         B, X = machine._trend_columns(X, y)
-        return np.zeros((len(B),) * 2), B, X
+        return np.empty(0), B, X
     if not machine._loss().quadratic:
         raise ValueError(
             "the likelihood is defined for the squared loss; set another loss afterwards."

@@ -39,7 +39,7 @@ def make(
         holds few of the points, held once a solver asks for the whole matrix while that takes at
         most `cache_bytes`, and tiled otherwise; a callable maps ``(kernel, X)`` to a Gram.
     cache_bytes : int, default=200 * 2**20
-        Memory granted to the matrix.
+        Memory granted to the matrix; tiles take at most this, between 1 and 64 MiB.
 
     Returns
     -------

@@ -168,7 +168,9 @@ class Sparse(Gram):
         return Sparse(product @ self.K @ product.T)
 
     def restrict(self, index: NDArray[np.intp]) -> Gram:
-        return Sparse(self._part(index)[:, index])
+        part = Sparse(self._part(index)[:, index])
+        part.kernel_error = self.kernel_error
+        return part
 
     def shifted(self, e: Array, max_bytes: float = MAX_BYTES) -> Solve:
         live = np.flatnonzero(np.isfinite(e))

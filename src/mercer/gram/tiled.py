@@ -77,7 +77,8 @@ class Tiled(Gram):
         return float_dtype(self.X)
 
     def __getstate__(self) -> dict[str, object]:
-        return {key: self.__dict__[key] for key in ("kernel", "X", "max_bytes", "_keep")}
+        kept = ("kernel", "X", "max_bytes", "kernel_error", "_keep")
+        return {key: getattr(self, key) for key in kept}
 
     def single(self) -> Gram:
         return self._single
@@ -118,7 +119,9 @@ class Tiled(Gram):
         return self.kernel.root(self.X)
 
     def restrict(self, index: NDArray[np.intp]) -> Gram:
-        return Tiled(self.kernel, take(self.X, index), self.max_bytes)
+        part = Tiled(self.kernel, take(self.X, index), self.max_bytes)
+        part.kernel_error = self.kernel_error
+        return part
 
     @property
     def _point_bytes(self) -> int:

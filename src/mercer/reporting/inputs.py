@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from mercer._typing import AnyArray
 from mercer.plotting import panels
@@ -64,10 +63,9 @@ def data_section(subject: Subject) -> Section:
         )
     for sentence in _preprocessing(subject):
         section.say(sentence)
-    if not issparse(subject.X):
-        with suppress(TypeError, ValueError):  # of inputs that are no table
-            for sentence in leaks_of(subject.X, subject.y):
-                section.warn(sentence)
+    with suppress(TypeError, ValueError):  # of inputs that are sparse, or no table
+        for sentence in leaks_of(subject.X, subject.y):
+            section.warn(sentence)
     return section
 
 
