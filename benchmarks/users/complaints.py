@@ -20,7 +20,7 @@ import contextlib, io, json, os, re, sys, warnings
 import numpy as np, pandas as pd
 import mercer
 from mercer import *
-from mercer.cli import main
+from mercer_studio.cli import main
 rng = np.random.default_rng(0)
 
 def said(*arguments):

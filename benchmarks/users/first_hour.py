@@ -162,7 +162,7 @@ SLOW = {
     "mercer fit --tune 20s, 48,842 rows of adult": """
 import contextlib, io
 import pandas as pd
-from mercer.cli import main
+from mercer_studio.cli import main
 pd.read_parquet({adult!r}).drop(columns="split").to_csv("adult.csv", index=False)
 with contextlib.redirect_stdout(io.StringIO()):
     assert main(["fit", "adult.csv", "--target", "income", "--tune", "20s"]) == 0
@@ -309,7 +309,7 @@ class Hour:
             self.step(f"{name}: first run", code)
             self.step(f"{name}: second run", code, README)
         forget_compiled(self.python)
-        warm = "import mercer.cli as c; assert c.main(['warm']) == 0"
+        warm = "import mercer_studio.cli as c; assert c.main(['warm']) == 0"
         self.step("mercer warm", warm)
         self.step("mercer warm, again", warm)
         for name, code in PROGRAMS.items():
