@@ -7,7 +7,6 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from mercer._optional import application
 from mercer._version import __version__
 from mercer._words import did_you_mean
 
@@ -94,6 +93,8 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return getattr(import_module(f"mercer.{_HOMES.get(name, 'estimators')}"), name)
     if name == "report":
+        from mercer._optional import application
+
         return application("report")
     if name in _rooms():
         return import_module(f"mercer.{name}")

@@ -72,7 +72,7 @@ def test_after_warm_neither_it_nor_a_program_of_the_front_door_compiles(tmp_path
     assert all(loops.values()), [name for name, n in loops.items() if not n]
     again, _ = run(WARM, tmp_path)
     assert again == []
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[3]
     programs = [
         source
         for page in (root / "README.md", root / "docs" / "tour.md")

@@ -8,7 +8,7 @@ import pytest
 
 from cli.commands import call, shell
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-the-command-line.md"
+PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "use-the-command-line.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

@@ -19,7 +19,7 @@ from mercer_studio.reporting.page import Section
 pytestmark = pytest.mark.skipif(
     shutil.which("chromium") is None, reason="Debian's chromium is not installed"
 )
-TOOLS = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "browser.py"))
+TOOLS = runpy.run_path(str(Path(__file__).parents[4] / "docs" / "browser.py"))
 
 
 @pytest.fixture(scope="module")
