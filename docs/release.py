@@ -185,10 +185,8 @@ def with_installation(text: str, published: bool) -> str:
 
     Examples
     --------
-    >>> with_installation(
-    ...     "`pip install . ./packages/mercer-studio` or `pip install .`", published=True
-    ... )
-    '`pip install "mercer[cli]"` or `pip install mercer`'
+    >>> with_installation("`pip install . ./packages/mercer-studio`", published=True)
+    '`pip install "mercer[cli]"`'
     >>> with_installation("pip install 'mercer[io,studio]'", published=False)
     'pip install ".[io]" "./packages/mercer-studio[studio]"'
     """

@@ -106,6 +106,7 @@ def size(python: str) -> tuple[int, float]:
 
 
 def main() -> int:
+    """Build the wheels, try each environment, and return how many failed."""
     wheels = build()
     for wheel in wheels:
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB")

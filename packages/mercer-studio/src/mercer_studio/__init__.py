@@ -1,4 +1,4 @@
-"""Mercer's application: the command line, reports of fitted models, and the studio in the browser."""
+"""Mercer's application: the command line, reports of fitted models, the studio in the browser."""
 
 from mercer._lazily import lazily
 from mercer._version import __version__

@@ -8,8 +8,8 @@ import pytest
 
 from cli.commands import call, shell
 from mercer import LSSVR
-from mercer.cli.models import Model
-from mercer.cli.refusals import Refusal
+from mercer_studio.cli.models import Model
+from mercer_studio.cli.refusals import Refusal
 
 N = 60
 

@@ -53,7 +53,7 @@ def inside(folder: Path, name: str) -> Path:
     --------
     >>> inside(Path("."), "../secret.csv")
     Traceback (most recent call last):
-    mercer_studio.cli.refusals.Refusal: ../secret.csv is not in the folder that the studio was started in.
+    mercer_studio.cli.refusals.Refusal: ../secret.csv is not in the folder that the studio ...
     """
     root = folder.resolve()
     path = (root / name).resolve()
