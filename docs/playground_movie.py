@@ -17,8 +17,8 @@ from playwright.sync_api import Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from mercer.studio.playground import Playground
-from mercer.studio.playground.view import playground_view
+from mercer_studio.browser.playground import Playground
+from mercer_studio.browser.playground.view import playground_view
 
 TARGET = Path(__file__).resolve().parent / "_static" / "playground.webp"
 # Of the page, and of the moving picture, in pixels.

@@ -26,6 +26,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+PROJECTS = (".", "packages/mercer-studio")
 DIST = ROOT / "dist"
 sys.path[:0] = [str(ROOT / "src"), str(HERE)]
 
@@ -73,6 +74,11 @@ def check_version() -> Iterator[str]:
         yield f"{about.__version__} is no version of a release"
     if "version" not in project()["dynamic"]:
         yield "pyproject.toml has a version of its own"
+    text = (ROOT / PROJECTS[1] / "pyproject.toml").read_text(encoding="utf-8")
+    application = tomllib.loads(text)["project"]
+    library = f"mercer[io,plot] == {about.__version__}"
+    if application["version"] != about.__version__ or library not in application["dependencies"]:
+        yield f"{application['name']} has or needs another version"
     minor = about.__version__.rsplit(".", 1)[0]
     if not (HERE / "release-notes" / f"{minor}.md").exists():
         yield f"there is no docs/release-notes/{minor}.md"
@@ -162,7 +168,16 @@ def check_links() -> Iterator[str]:
             yield f"{page.relative_to(ROOT)}: {link}"
 
 
-COMMAND = re.compile(r"""pip install (?:(['"])(\.|mercer)\[([\w,]+)\]\1|(\.|mercer)(?![\w./-]))""")
+COMMAND = re.compile(
+    r"""pip install (?:(['"])(\.|mercer)\[([\w,]+)\]\1|(\.|mercer)(?![\w./-]))"""
+    r"""(?: (["']?)\./packages/mercer-studio(\[studio\])?\5)?"""
+)
+
+
+def extras_of(command: re.Match[str]) -> str:
+    """Return the extras that a command installs, separated by commas."""
+    application = "" if command[5] is None else "studio" if command[6] else "cli"
+    return ",".join(filter(None, (command[3], application)))
 
 
 def with_installation(text: str, published: bool) -> str:
@@ -170,12 +185,12 @@ def with_installation(text: str, published: bool) -> str:
 
     Examples
     --------
-    >>> with_installation('`pip install ".[cli]"` or `pip install .`', published=True)
-    '`pip install "mercer[cli]"` or `pip install mercer`'
-    >>> with_installation("pip install 'mercer[cli]'", published=False)
-    'pip install ".[cli]"'
+    >>> with_installation("`pip install . ./packages/mercer-studio`", published=True)
+    '`pip install "mercer[cli]"`'
+    >>> with_installation("pip install 'mercer[io,studio]'", published=False)
+    'pip install ".[io]" "./packages/mercer-studio[studio]"'
     """
-    return COMMAND.sub(lambda m: about.installation(m[3] or "", published=published), text)
+    return COMMAND.sub(lambda m: about.installation(extras_of(m), published=published), text)
 
 
 # Contributors have a clone whatever is published, and the page about releases shows both.
@@ -195,7 +210,7 @@ def check_installation() -> Iterator[str]:
         if with_installation(text, about.PUBLISHED) != text:
             yield f"{page.relative_to(ROOT)}: not {about.installation('...')}"
         for found in COMMAND.finditer(text):
-            if unknown := set((found[3] or "").split(",")) - {"", *extras}:
+            if unknown := set(extras_of(found).split(",")) - {"", *extras}:
                 yield f"{page.relative_to(ROOT)}: there is no extra {', '.join(sorted(unknown))}"
 
 
@@ -227,9 +242,15 @@ def check_distributions(dist: Path) -> Iterator[str]:
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.iterdir():
             old.unlink()
-        yield from run("build", "--no-isolation", "--outdir", str(folder), environment=epoch)
+        for project in PROJECTS:
+            build = ("--no-isolation", "--outdir", str(folder), project)
+            yield from run("build", *build, environment=epoch)
     first, second = map(digests, twice)
-    names = {f"mercer-{about.__version__}-py3-none-any.whl", f"mercer-{about.__version__}.tar.gz"}
+    names = {
+        f"{name}-{about.__version__}{end}"
+        for name in ("mercer", "mercer_studio")
+        for end in ("-py3-none-any.whl", ".tar.gz")
+    }
     if first.keys() != names:
         yield f"there are {sorted(first)} instead of {sorted(names)}"
     yield from (f"{name} differs when built again" for name in first if first[name] != second[name])
@@ -265,7 +286,7 @@ def leading_nowhere(html: str) -> list[str]:
 
 def check_readme(dist: Path) -> Iterator[str]:
     """README as the index renders it: nothing refused, no picture or link lost."""
-    wheels = sorted((dist / "one").glob("*.whl"))
+    wheels = sorted((dist / "one").glob("mercer-*.whl"))
     if not wheels:
         yield "there is no wheel"
         return

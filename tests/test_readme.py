@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-
 from cli.commands import call
+
 from snippets import python_blocks
 
 ROOT = Path(__file__).parents[1]

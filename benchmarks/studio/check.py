@@ -34,7 +34,7 @@ from benchmarks.studio.browser import (
     visitor,
 )
 from benchmarks.studio.journeys import JOURNEYS, journey, tables, views_of
-from mercer.studio import app
+from mercer_studio.browser import app
 
 LIMITS = {
     "first widget, seconds": 4.0,

@@ -31,11 +31,11 @@ from playwright.sync_api import Error, sync_playwright
 
 from benchmarks.common.environment import environment
 from mercer._threads import one_thread
-from mercer.studio.playground import LIGHT, Playground
-from mercer.studio.playground.figure import PlaygroundFigure
-from mercer.studio.playground.settings import KERNELS, LOSSES
-from mercer.studio.playground.view import CLASS_C, CURVE_C, GAMMAS, playground_view
-from mercer.studio.server import send_at_once
+from mercer_studio.browser.playground import LIGHT, Playground
+from mercer_studio.browser.playground.figure import PlaygroundFigure
+from mercer_studio.browser.playground.settings import KERNELS, LOSSES
+from mercer_studio.browser.playground.view import CLASS_C, CURVE_C, GAMMAS, playground_view
+from mercer_studio.browser.server import send_at_once
 
 N, STEPS = 300, 16
 RECORD = Path(__file__).resolve().with_suffix(".json")

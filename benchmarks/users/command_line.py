@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mercer.cli import main
+from mercer_studio.cli import main
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 

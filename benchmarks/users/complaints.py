@@ -20,7 +20,7 @@ import contextlib, io, json, os, re, sys, warnings
 import numpy as np, pandas as pd
 import mercer
 from mercer import *
-from mercer.cli import main
+from mercer_studio.cli import main
 rng = np.random.default_rng(0)
 
 def said(*arguments):
@@ -194,7 +194,7 @@ from pathlib import Path
 root = Path({str(ROOT)!r})
 readme = (root / "README.md").read_text()
 assert len((root / "docs/explanation/benchmark.md").read_text().splitlines()) > 100
-assert "mercer fit" in readme and "[cli," in readme
+assert "mercer fit" in readme and "packages/mercer-studio" in readme
 assert re.search("linear|sigmoid", readme) and re.search("trees", readme)
 assert "LeaveOneOutSVC" not in readme
 assert len(readme.splitlines()) < 190, len(readme.splitlines())

@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import resource
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ from data import FOLDER
 from snippets import python_blocks
 
 ROOT = Path(__file__).resolve().parents[2]
+DISTRIBUTIONS = runpy.run_path(str(ROOT / "tools" / "distributions.py"))
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
@@ -162,7 +164,7 @@ SLOW = {
     "mercer fit --tune 20s, 48,842 rows of adult": """
 import contextlib, io
 import pandas as pd
-from mercer.cli import main
+from mercer_studio.cli import main
 pd.read_parquet({adult!r}).drop(columns="split").to_csv("adult.csv", index=False)
 with contextlib.redirect_stdout(io.StringIO()):
     assert main(["fit", "adult.csv", "--target", "income", "--tune", "20s"]) == 0
@@ -183,24 +185,10 @@ BEFORE = {
 
 
 def fresh(folder: Path, extras: str = "plot,data,cli") -> str:
-    """Return the interpreter of a new environment with the wheel of this tree."""
-    wheels = folder / "wheels"
+    """Return the interpreter of a new environment with the wheels of this tree."""
     folder.mkdir(exist_ok=True)
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(wheels)]
-    subprocess.run([*pip, str(ROOT)], check=True)
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "env")], check=True)
-    python = str(folder / "env" / "bin" / "python")
-    (wheel,) = wheels.glob("mercer-*.whl")
-    install = [
-        python,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        f"{wheel}[{extras}]" if extras else str(wheel),
-    ]
-    subprocess.run(install, check=True)
-    return python
+    wheels = DISTRIBUTIONS["build"](folder / "wheels")
+    return DISTRIBUTIONS["environment"](folder / "env", extras, wheels)
 
 
 class Times(NamedTuple):
@@ -309,7 +297,7 @@ class Hour:
             self.step(f"{name}: first run", code)
             self.step(f"{name}: second run", code, README)
         forget_compiled(self.python)
-        warm = "import mercer.cli as c; assert c.main(['warm']) == 0"
+        warm = "import mercer_studio.cli as c; assert c.main(['warm']) == 0"
         self.step("mercer warm", warm)
         self.step("mercer warm, again", warm)
         for name, code in PROGRAMS.items():

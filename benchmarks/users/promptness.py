@@ -26,7 +26,7 @@ IMPORT = "import time; t = time.perf_counter(); import {}; print(time.perf_count
 HELP = """
 import contextlib, io, time
 t = time.process_time()
-from mercer.cli import main
+from mercer_studio.cli import main
 with contextlib.redirect_stdout(io.StringIO()):
     main(["fit", "--help"])
 print(time.process_time() - t)

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mercer.cli import main as command
 from mercer.preprocessing import TableEncoder
+from mercer_studio.cli import main as command
 
 __all__ = ["UGLY", "Ugly", "columns_by_command", "columns_by_pandas", "sales", "table_of"]
 

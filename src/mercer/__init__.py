@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     )
     from mercer.local import Local
     from mercer.reduced import Nystrom, RandomFeatures
-    from mercer.reporting import report
     from mercer.selection import tune
     from mercer.tabular import AutoClassifier, AutoRegressor
 
@@ -70,7 +69,6 @@ __all__ = [
     "SmoothingSpline",
     "UniversalKriging",
     "__version__",
-    "report",
     "tune",
 ]
 
@@ -80,14 +78,13 @@ _HOMES = {
     **dict.fromkeys(["AutoClassifier", "AutoRegressor"], "tabular"),
     **dict.fromkeys(["Nystrom", "RandomFeatures"], "reduced"),
     "Local": "local",
-    "report": "reporting",
     "tune": "selection",
 }
 
 
 def _rooms() -> list[str]:
     """Return the subpackages, except those that need an extra or make no promises."""
-    hidden = ("distributed", "research", "studio")
+    hidden = ("distributed", "research")
     return [m.name for m in iter_modules(__path__) if m.ispkg and m.name not in hidden]
 
 
@@ -95,6 +92,10 @@ def __getattr__(name: str) -> Any:
     """Import an estimator or a subpackage on first use."""
     if name in __all__:
         return getattr(import_module(f"mercer.{_HOMES.get(name, 'estimators')}"), name)
+    if name == "report":
+        from mercer._optional import application
+
+        return application("report")
     if name in _rooms():
         return import_module(f"mercer.{name}")
     instead = _instead(name)

@@ -7,17 +7,18 @@ and, where the package is missing, to a sentence that says how to get it.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import entry_points
 from types import ModuleType
+from typing import Any
 
 from mercer._version import PUBLISHED, installation
 
-__all__ = ["how_to_install", "plugin"]
+__all__ = ["application", "how_to_install", "plugin"]
 
 PLUGINS = {
     "arrow": ("mercer.data.arrow", "pyarrow", "data"),
     "parquet": ("mercer.data.parquet", "pyarrow", "data"),
     "column_files": ("mercer.data.column_files", "pyarrow", "data"),
-    "reading": ("mercer.data.reading", "pyarrow", "data"),
     "remote": ("mercer.data.remote", "pyarrow", "data"),
     "writing": ("mercer.data.writing", "pyarrow", "data"),
     "pandas": ("mercer.data.to_pandas", "pandas", "data"),
@@ -25,9 +26,6 @@ PLUGINS = {
     "hdf5": ("mercer.data.hdf5", "h5py", "data"),
     "zarr": ("mercer.data.zarr", "zarr", "data"),
     "plotting": ("mercer.plotting", "matplotlib", "plot"),
-    "reporting": ("mercer.reporting", "matplotlib", "plot"),
-    "cli": ("mercer.cli.app", "click", "cli"),
-    "studio": ("mercer.studio.server", "panel", "studio"),
     "dask": ("mercer.distributed", "dask", "cluster"),
     "dask_frames": ("dask.dataframe", "pandas", "cluster"),
     "column_types": ("mercer.io.column_types", "skl2onnx", "onnx"),
@@ -63,3 +61,17 @@ def plugin(name: str) -> ModuleType:
         if (error.name or "").split(".")[0] == "mercer":
             raise
         raise ImportError(f"this needs {error.name or package}; {how_to_install(extra)}") from error
+
+
+def application(name: str) -> Any:
+    """Return what an installed application of this library registers under a name.
+
+    Parameters
+    ----------
+    name : {"main", "report"}
+        The command line, or the function that writes a report.
+    """
+    registered = entry_points(group="mercer.application", name=name)
+    if not registered:
+        raise ImportError(f"this needs the package mercer-studio; {how_to_install('cli')}")
+    return next(iter(registered)).load()

@@ -17,14 +17,23 @@ def installation(extra: str = "", *, published: bool = PUBLISHED) -> str:
     Parameters
     ----------
     extra : str, default=""
-        An extra of `pyproject.toml`.
+        Extras of `pyproject.toml`, separated by commas.
     published : bool, default=PUBLISHED
-        Whether by the name on the index; otherwise from a clone.
+        Whether by the name on the index; otherwise from a clone, where the extras ``cli`` and
+        ``studio`` are a package of their own.
 
     Examples
     --------
-    >>> installation("cli", published=False), installation("cli", published=True)
-    ('pip install ".[cli]"', 'pip install "mercer[cli]"')
+    >>> installation("data,studio", published=True)
+    'pip install "mercer[data,studio]"'
+    >>> installation("data,studio", published=False)
+    'pip install ".[data]" "./packages/mercer-studio[studio]"'
     """
-    name = "mercer" if published else "."
-    return f'pip install "{name}[{extra}]"' if extra else f"pip install {name}"
+    if published:
+        return f'pip install "mercer[{extra}]"' if extra else "pip install mercer"
+    extras = extra.split(",") if extra else []
+    own = ",".join(one for one in extras if one not in ("cli", "studio"))
+    command = f'pip install ".[{own}]"' if own else "pip install ."
+    if "studio" in extras:
+        return f'{command} "./packages/mercer-studio[studio]"'
+    return f"{command} ./packages/mercer-studio" if "cli" in extras else command

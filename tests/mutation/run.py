@@ -63,15 +63,23 @@ def key(entry: dict[str, str]) -> tuple[str, str, str]:
     return entry["file"], entry["source"], entry["change"]
 
 
+def folders_of(room: str) -> tuple[str, str]:
+    """Return the folders of a room of the library, or of the application, and of its tests."""
+    package = "packages/mercer-studio"
+    if (ROOT / package / "src/mercer_studio" / room).is_dir():
+        return f"{package}/src/mercer_studio/{room}", f"{package}/tests"
+    return f"src/mercer/{room}", "tests"
+
+
 def modules(room: str) -> list[Path]:
     """Return the files of a folder of the library, or its one file."""
-    folder = ROOT / "src/mercer" / room
+    folder = ROOT / folders_of(room)[0]
     return [folder] if folder.is_file() else sorted(folder.rglob("*.py"))
 
 
 def added(since: str) -> set[tuple[str, int]]:
     """Return the lines, as file and number, that the files of now have and a commit has not."""
-    command = ["git", "diff", "-U0", "--no-color", "--no-ext-diff", since, "--", "src/mercer"]
+    command = ["git", "diff", "-U0", "--no-color", "--no-ext-diff", since, "--", "src", "packages"]
     diff = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     file, found = "", set()
     for line in diff.splitlines():
@@ -220,7 +228,7 @@ class Mutants:
         self.nursery = Nursery(fresh)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        folder = ROOT / "src/mercer" / self.room
+        folder = ROOT / folders_of(self.room)[0]
         cache = ROOT / "build/mutants" / f"{self.room}.json"
         self.reach = Reach(cache, modules(self.room))
         new = {item.path: self.reach.lacks(str(item.path)) for item in session.items}
@@ -409,7 +417,7 @@ def report(since: str = "") -> None:
 def main() -> int:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("room", nargs="?", help="a folder of src/mercer; none prints the table")
+    parser.add_argument("room", nargs="?", help="a folder of a package; none prints the table")
     parser.add_argument("--mutants", type=int, default=40, help="how many changes are drawn")
     parser.add_argument("--seed", type=int, default=0, help="which changes are drawn")
     parser.add_argument("--again", action="store_true", help="try what survived once more instead")
@@ -440,9 +448,10 @@ def main() -> int:
         sys.__stdout__.flush()
 
     os.chdir(ROOT)
-    folders = [f"tests/{name}" for name in TESTS.get(room, [room])]
+    source, tests = folders_of(room)
+    folders = [f"{tests}/{name}" for name in TESTS.get(room, [room])]
     where = [name for name in folders if Path(name).exists()]
-    arguments = ["-q", "-s", "-p", "no:cacheprovider", *where, f"src/mercer/{room}"]
+    arguments = ["-q", "-s", "-p", "no:cacheprovider", *where, source]
     code = pytest.main(arguments, plugins=[Mutants(room, sites, asked.budget, told)])
     report(asked.since)
     return int(code)

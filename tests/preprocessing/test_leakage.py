@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from cli.commands import shell
 from sklearn import datasets
 
 import data
 import mercer
-from cli.commands import shell
 from mercer import AutoClassifier, AutoRegressor
 from mercer.preprocessing.leakage import determining_columns, leaks_of
 

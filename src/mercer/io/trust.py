@@ -15,7 +15,7 @@ __all__ = ["is_trusted", "trusted_types"]
 FOLDER = Path(__file__).parents[1]
 # Rooms that read and write files, fetch, schedule or draw, wherever they are; private modules
 # beside the rooms, one of which imports whatever it is asked for, have no room.
-CLOSED = frozenset({"data", "datasets", "distributed", "plotting", "io", "reporting", "cli"})
+CLOSED = frozenset({"data", "datasets", "distributed", "plotting", "io"})
 # Plain values of neighbours that fitted machines hold, which skops does not trust by itself. Sparse
 # arrays are read from their three arrays, whose indices are checked before; nodes of trees are
 # checked before the model is handed out.

@@ -1,0 +1,14 @@
+"""The playground: points drawn by hand, a machine fitted to them while a slider moves.
+
+The model needs no browser: a :class:`Playground` is a value with points and :class:`Settings`, and
+its `fit` returns a :class:`Picture` with everything that is drawn. The view for a browser or a
+notebook is :func:`mercer_studio.browser.playground.view.playground_view`, which needs Panel.
+"""
+
+from mercer_studio.browser.playground.model import Playground
+from mercer_studio.browser.playground.picture import Picture
+from mercer_studio.browser.playground.point_sets import POINT_SETS, PointSet
+from mercer_studio.browser.playground.settings import Settings
+from mercer_studio.browser.playground.theme import DARK, LIGHT, Theme
+
+__all__ = ["DARK", "LIGHT", "POINT_SETS", "Picture", "Playground", "PointSet", "Settings", "Theme"]

@@ -1,0 +1,218 @@
+"""Settings of the playground, and the estimator that they name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import mercer.estimators
+from mercer._words import did_you_mean
+
+__all__ = ["CURVE_LOSSES", "KERNELS", "LOSSES", "TASKS", "Recipe", "Settings"]
+
+TASKS = {"classes": "Classes", "curve": "Curve"}
+"""What is learned from the points."""
+
+CLASS_LOSSES = {
+    "hinge": "hinge (support vector machine)",
+    "squared_hinge": "squared hinge",
+    "logistic": "logistic",
+    "squared": "squared (least squares)",
+}
+CURVE_LOSSES = {
+    "epsilon_insensitive": "epsilon-insensitive (support vector regression)",
+    "squared": "squared (least squares)",
+    "absolute": "absolute (median)",
+    "huber": "Huber",
+}
+LOSSES = {"classes": CLASS_LOSSES, "curve": CURVE_LOSSES}
+"""Losses of each task by name, the first of them to begin with."""
+
+KERNELS = {
+    "rbf": "Gaussian (RBF)",
+    "laplacian": "Laplacian",
+    "matern": "Matérn 3/2",
+    "poly": "polynomial",
+    "linear": "linear",
+}
+"""Kernels by name."""
+
+# At the rim of the window, at distance 3.75 from its middle, 0.1 <x, z> + 1 is 2.4: powers stay of
+# the size of the other kernels' values.
+POLYNOMIAL = {"gamma": 0.1, "coef0": 1.0}
+SMO = {"solver": "smo"}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An estimator as the words of a script: a class, its arguments and where names come from.
+
+    Parameters
+    ----------
+    name : str
+        A class of :mod:`mercer`.
+    arguments : dict
+        What its constructor is given; a loss is an object of :mod:`mercer.losses`.
+    """
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    def make(self) -> Any:
+        """Return the estimator, not fitted.
+
+        Examples
+        --------
+        >>> from mercer_studio.browser.playground.settings import Recipe
+        >>> Recipe("SVC", {"C": 2.0}).make()
+        SVC(C=2.0)
+        """
+        return getattr(mercer.estimators, self.name)(**self.arguments)
+
+    def imports(self) -> list[str]:
+        """Return the lines that import what :meth:`call` names."""
+        losses = [type(v).__name__ for v in self.arguments.values() if not _plain(v)]
+        lines = [f"from mercer import {self.name}"]
+        return lines + [f"from mercer.losses import {loss}" for loss in losses]
+
+    def call(self) -> str:
+        """Return the constructor's call.
+
+        Examples
+        --------
+        >>> from mercer_studio.browser.playground.settings import Recipe
+        >>> Recipe("SVC", {"C": 2.0, "kernel": "rbf"}).call()
+        'SVC(C=2.0, kernel="rbf")'
+        """
+        words = (f"{key}={_word(value)}" for key, value in self.arguments.items())
+        return f"{self.name}({', '.join(words)})"
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, str | float | int)
+
+
+def _word(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+@dataclass(frozen=True)
+class Settings:
+    r"""What the sliders say: the loss, the kernel and their parameters.
+
+    .. math:: \min_{f, b} \tfrac12 \|f\|^2 + C \sum_i l(y_i, f(x_i) + b)
+
+    Parameters
+    ----------
+    task : {"classes", "curve"}, default="classes"
+        Separate classes in the plane, or fit the second coordinate by the first.
+    loss : str, optional
+        A key of ``LOSSES[task]``, its first by default.
+    kernel : str, default="rbf"
+        A key of `KERNELS`.
+    C : float, default=1.0
+        Weight of the summed loss against the penalty.
+    gamma : float, default=1.0
+        Inverse squared width of the kernel, :math:`e^{-\gamma r^2}`; of the Laplacian,
+        :math:`e^{-\gamma r}`. Linear and polynomial kernels have none.
+    epsilon : float, default=0.2
+        Half-width of the tube of the epsilon-insensitive loss.
+    delta : float, default=0.2
+        Where the Huber loss turns from squared to linear.
+    degree : int, default=3
+        Of the polynomial kernel.
+
+    Examples
+    --------
+    >>> from mercer_studio.browser.playground import Settings
+    >>> Settings(C=10.0).recipe().call()
+    'SVC(C=10.0, kernel="rbf", gamma=1.0)'
+    >>> Settings(task="curve", loss="huber", kernel="linear").recipe().call()
+    'KernelRegressor(loss=Huber(delta=0.2), C=1.0, kernel="linear")'
+    """
+
+    task: str = "classes"
+    loss: str = ""
+    kernel: str = "rbf"
+    C: float = 1.0
+    gamma: float = 1.0
+    epsilon: float = 0.2
+    delta: float = 0.2
+    degree: int = 3
+
+    def __post_init__(self) -> None:
+        _check("task", self.task, TASKS)
+        if not self.loss:
+            object.__setattr__(self, "loss", next(iter(LOSSES[self.task])))
+        _check("loss", self.loss, LOSSES[self.task])
+        _check("kernel", self.kernel, KERNELS)
+        for name in ("C", "gamma", "delta"):
+            if not 0.0 < getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be positive; got {getattr(self, name)!r}.")
+        if not 0.0 <= self.epsilon < float("inf"):
+            raise ValueError(f"epsilon must be at least 0; got {self.epsilon!r}.")
+        if self.degree < 1:
+            raise ValueError(f"degree must be at least 1; got {self.degree!r}.")
+
+    @property
+    def has_width(self) -> bool:
+        """Whether the kernel has a width, set by gamma."""
+        return self.kernel not in {"linear", "poly"}
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether points that are fitted well cost nothing and have no influence."""
+        return self.loss in {"hinge", "squared_hinge", "epsilon_insensitive"}
+
+    @property
+    def width(self) -> float:
+        r"""Distance at which the Gaussian kernel has fallen to 0.61, :math:`1/\sqrt{2\gamma}`.
+
+        The Laplacian has fallen as far at :math:`1/(2\gamma)`.
+        """
+        return 0.5 / self.gamma if self.kernel == "laplacian" else (2.0 * self.gamma) ** -0.5
+
+    def recipe(self, n_classes: int = 2) -> Recipe:
+        """Return the estimator that these settings name.
+
+        Parameters
+        ----------
+        n_classes : int, default=2
+            Classes among the points. Three are decided by one machine per class against the rest,
+            whatever the loss.
+        """
+        arguments: dict[str, Any] = {"C": self.C, "kernel": self.kernel}
+        if self.kernel == "poly":
+            arguments |= {"degree": self.degree, **POLYNOMIAL}
+        elif self.has_width:
+            arguments["gamma"] = self.gamma
+        match self.task, self.loss:
+            case "classes", "hinge" if n_classes == 2:
+                return Recipe("SVC", arguments)
+            case "classes", "logistic":
+                return Recipe("KernelLogisticRegression", arguments)
+            case "classes", "squared":
+                return Recipe("LSSVC", arguments)
+            case "classes", "squared_hinge" if self.has_width:
+                # Faster than Newton's method, the solver by default, at the sizes of a drawing.
+                return Recipe("KernelClassifier", {"loss": "squared_hinge", **arguments, **SMO})
+            case "classes", loss:
+                return Recipe("KernelClassifier", {"loss": loss, **arguments})
+            case _, "epsilon_insensitive":
+                return Recipe("SVR", {**arguments, "epsilon": self.epsilon})
+            case _, "squared":
+                return Recipe("LSSVR", arguments)
+            case _, "huber":
+                return Recipe(
+                    "KernelRegressor", {"loss": mercer.losses.Huber(self.delta), **arguments}
+                )
+            case _, loss:
+                return Recipe("KernelRegressor", {"loss": loss, **arguments})
+
+
+def _check(name: str, value: str, known: dict[str, str]) -> None:
+    if value not in known:
+        names = ", ".join(known)
+        raise ValueError(
+            f"{name} must be one of {names}; got {value!r}.{did_you_mean(value, known)}"
+        )

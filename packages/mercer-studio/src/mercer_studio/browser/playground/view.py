@@ -1,0 +1,519 @@
+"""The playground in a browser or a notebook: Panel's widgets around one Bokeh figure."""
+
+from __future__ import annotations
+
+import json
+import threading
+from html import escape
+from itertools import count
+from typing import Any
+
+import numpy as np
+import panel as pn
+from bokeh.models import ColumnDataSource, CustomJS
+
+from mercer._threads import one_thread
+from mercer_studio.browser.playground.figure import ASPECT, Columns, PlaygroundFigure
+from mercer_studio.browser.playground.model import MAX_POINTS, Drawing, Playground
+from mercer_studio.browser.playground.newest import NewestOnly
+from mercer_studio.browser.playground.picture import Picture
+from mercer_studio.browser.playground.point_sets import POINT_SETS
+from mercer_studio.browser.playground.settings import KERNELS, LOSSES, TASKS
+from mercer_studio.browser.playground.theme import LIGHT, Theme
+
+__all__ = ["PlaygroundView", "playground_view"]
+
+# Longest wait, in seconds, for a browser to say that it has painted a picture before the next one
+# is sent: a tab in the background does not paint.
+PAINT_SECONDS = 1.0
+
+SIZES = [30, 100, 300]
+
+# What the browser sends: the points after a tap, a deletion or the end of a drag, and while one is
+# dragged; the version tells drawings of the browser from those that the server replaced since.
+SEND_POINTS = """
+const out = [...points.document.all_models].find((m) => m.title === channel);
+if (out != null) {
+  const {x, y, label} = points.data;
+  const said = {version: points.tags[0], x: [...x], y: [...y], label: [...label], moving};
+  out.value = JSON.stringify(said);
+}
+"""
+SEND_ERASED = """
+const out = [...points.document.all_models].find((m) => m.title === channel);
+const indices = [...points.selected.indices];
+if (out != null && !tool.add && indices.length > 0) {
+  out.value = JSON.stringify({version: points.tags[0], erase: indices});
+}
+"""
+# After the next frame of the browser, what was sent with this number is on the screen: Bokeh asks
+# for its part of that frame before this does.
+SEND_PAINTED = """
+const out = [...picture.document.all_models].find((m) => m.title === channel);
+const n = picture.data.n[0];
+if (out != null) {
+  requestAnimationFrame(() => setTimeout(() => { out.value = String(n); }, 0));
+}
+"""
+COPY = """
+const text = script.data.text[0];
+const done = () => { const old = button.label; button.label = "Copied";
+                     setTimeout(() => { button.label = old; }, 1200); };
+const by_hand = () => {
+  const area = document.createElement("textarea");
+  area.value = text; document.body.append(area); area.select();
+  document.execCommand("copy"); area.remove(); done();
+};
+if (navigator.clipboard) { navigator.clipboard.writeText(text).then(done, by_hand); }
+else { by_hand(); }
+"""
+
+_numbers = count()
+
+
+def steps(low: float, high: float, per_decade: int = 20) -> list[float]:
+    """Return numbers on a logarithmic scale, rounded to two digits.
+
+    Examples
+    --------
+    >>> from mercer_studio.browser.playground.view import steps
+    >>> steps(0.1, 10.0, per_decade=3)
+    [0.1, 0.22, 0.46, 1.0, 2.2, 4.6, 10.0]
+    """
+    n = round(np.log10(high / low) * per_decade)
+    values = (float(f"{v:.2g}") for v in np.geomspace(low, high, n + 1))
+    return list(dict.fromkeys(values))
+
+
+CLASS_C, CURVE_C, GAMMAS = steps(0.01, 1000.0), steps(0.01, 100.0), steps(0.02, 50.0)
+
+
+class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
+    """Draw points, move sliders, and see the machine refitted while they move.
+
+    A Panel object: it is placed in layouts and templates, served, or displayed in a notebook. Each
+    view has its own points; make one for every session.
+
+    Parameters
+    ----------
+    playground : Playground, optional
+        Points and settings to begin with; two moons by default.
+    theme : Theme, default=LIGHT
+        Colours of the figure; :meth:`use` changes them.
+
+    Attributes
+    ----------
+    playground : Playground
+        What is shown now, with the points that were drawn.
+    picture : Picture
+        The last fit.
+    """
+
+    def __init__(self, playground: Playground | None = None, theme: Theme = LIGHT) -> None:
+        super().__init__()
+        self.playground = playground or Playground.from_set("two moons")
+        self._figure = PlaygroundFigure(theme)
+        self._version = 0
+        self._frame, self._painted = 0, threading.Event()
+        self._document: Any = None
+        self._worker: NewestOnly[Playground] = NewestOnly(self._refit)
+        self._make_widgets()
+        self._make_channels()
+        self._layout = self._make_layout()
+        self._on_pen()
+        self._draw_points()
+        self._show(self.playground.fit())
+        self._show_script()
+
+    def __panel__(self) -> Any:
+        return self._layout
+
+    def use(self, theme: Theme) -> None:
+        """Draw with the colours of a theme."""
+        self._figure.use(theme)
+        self._show(self.picture)
+
+    # What is there ------------------------------------------------------------------------------
+
+    def _make_widgets(self) -> None:
+        s, w = self.playground.settings, pn.widgets
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (4, 8)}
+        self._task = w.RadioButtonGroup(
+            options={word: name for name, word in TASKS.items()}, value=s.task, **wide
+        )
+        name, n = _recognize(self.playground)
+        self._set = w.Select(label="Points", options=self._sets(s.task), value=name, **wide)
+        self._size = w.Select(label="How many", options=sorted({*SIZES, n}), value=n, **wide)
+        self._loss = w.Select(label="Loss", options=_named(LOSSES[s.task]), value=s.loss, **wide)
+        self._kernel = w.Select(label="Kernel", options=_named(KERNELS), value=s.kernel, **wide)
+        self._C = w.DiscreteSlider(
+            label="C, weight of errors",
+            options=sorted({*self._weights(s.task), s.C}),
+            value=s.C,
+            **wide,
+        )
+        self._gamma = w.DiscreteSlider(
+            label="gamma, inverse width", options=sorted({*GAMMAS, s.gamma}), value=s.gamma, **wide
+        )
+        self._degree = w.IntSlider(label="Degree", start=2, end=4, value=s.degree, **wide)
+        self._epsilon = w.FloatSlider(
+            label="epsilon, half-width of the tube", start=0, end=1, step=0.01, value=s.epsilon,
+            **wide,
+        )  # fmt: skip
+        self._delta = w.FloatSlider(
+            label="delta of Huber's loss", start=0.01, end=1, step=0.01, value=s.delta, **wide
+        )
+        self._pen = w.RadioButtonGroup(options=self._pens(s.task), value="0", margin=(4, 8))
+        self._undo = w.Button(label="Undo", width=70, margin=(4, 4))
+        self._clear = w.Button(label="Clear", width=70, margin=(4, 4))
+        self._copy = w.Button(label="Copy the script", **wide)
+        self._words = pn.pane.HTML(sizing_mode="stretch_width", margin=(0, 8))
+        self._legend = pn.pane.HTML(sizing_mode="stretch_width", margin=(0, 8))
+        self._script = pn.pane.HTML(sizing_mode="stretch_width", margin=(0, 8))
+        # Widgets that the code sets itself must not answer as if a person had.
+        self._setting = False
+        self._task.param.watch(self._on_task, "value")
+        self._set.param.watch(self._on_set, "value")
+        self._size.param.watch(self._on_set, "value")
+        self._pen.param.watch(self._on_pen, "value")
+        self._undo.on_click(self._on_undo)
+        self._clear.on_click(self._on_clear)
+        sliders = [self._C, self._gamma, self._degree, self._epsilon, self._delta]
+        for widget in [self._loss, self._kernel, *sliders]:
+            widget.param.watch(self._on_setting, "value")
+        for widget in [self._C._slider, self._gamma._slider, *sliders[2:]]:
+            _at_once(widget)
+
+    def _make_channels(self) -> None:
+        """Make the widgets, not seen, through which the browser speaks, here and in notebooks."""
+        number = next(_numbers)
+        f = self._figure
+        self._text = ColumnDataSource({"text": [""]})
+        self._edits = pn.widgets.TextInput(label=f"playground-points-{number}", visible=False)
+        self._seen = pn.widgets.TextInput(label=f"playground-painted-{number}", visible=False)
+        args = {"points": f.points, "channel": self._edits.label}
+        dropped = CustomJS(args={**args, "moving": False}, code=SEND_POINTS)
+        moving = CustomJS(args={**args, "moving": True}, code=SEND_POINTS)
+        f.points.js_on_change("data", dropped)
+        f.figure.js_on_event("pan", moving)
+        erased = CustomJS(args={**args, "tool": f.tool}, code=SEND_ERASED)
+        f.points.selected.js_on_change("indices", erased)
+        painted = CustomJS(
+            args={"picture": f.picture, "channel": self._seen.label}, code=SEND_PAINTED
+        )
+        f.picture.js_on_change("data", painted)
+        self._copy.js_on_click(args={"script": self._text, "button": self._copy}, code=COPY)
+        _at_once(self._edits)
+        _at_once(self._seen)
+        self._edits.param.watch(self._on_points, "value")
+        self._seen.param.watch(self._on_painted, "value")
+
+    def _make_layout(self) -> Any:
+        self._pane = pn.pane.Bokeh(
+            self._figure.figure, sizing_mode="scale_width", aspect_ratio=ASPECT, margin=0
+        )
+        row: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        steps_back = pn.Row(self._undo, self._clear, margin=0)
+        drawing = pn.FlexBox(self._pen, steps_back, **row)
+        left = pn.Column(
+            drawing,
+            self._pane,
+            self._legend,
+            self._words,
+            styles={"flex": "3 1 420px", "min-width": "min(100%, 300px)"},
+            **row,
+        )
+        right = pn.Column(
+            self._task,
+            pn.Row(self._set, self._size, **row),
+            self._loss,
+            self._kernel,
+            self._C,
+            self._gamma,
+            self._degree,
+            self._epsilon,
+            self._delta,
+            self._copy,
+            self._script,
+            self._edits,
+            self._seen,
+            styles={"flex": "1 1 280px", "min-width": "min(100%, 260px)"},
+            **row,
+        )
+        self._show_controls()
+        return pn.FlexBox(left, right, gap="16px", sizing_mode="stretch_width")
+
+    def _sets(self, task: str) -> dict[str, str]:
+        named = {name: name for name, one in POINT_SETS.items() if one.task == task}
+        return {"drawn by hand": "", **named}
+
+    def _weights(self, task: str) -> list[float]:
+        return CLASS_C if task == "classes" else CURVE_C
+
+    def _pens(self, task: str) -> dict[str, str]:
+        if task == "curve":
+            return {"● point": "0", "erase": "erase"}
+        return {"● blue": "0", "■ orange": "1", "▲ green": "2", "erase": "erase"}
+
+    def _show_controls(self) -> None:
+        """Show the sliders that the loss and the kernel have."""
+        s = self.playground.settings
+        self._gamma.visible = s.has_width
+        self._degree.visible = s.kernel == "poly"
+        self._epsilon.visible = s.loss == "epsilon_insensitive"
+        self._delta.visible = s.loss == "huber"
+
+    # What a person does --------------------------------------------------------------------------
+
+    def _on_setting(self, *_: Any) -> None:
+        if self._setting:
+            return
+        self.playground = self.playground.change(
+            loss=self._loss.value,
+            kernel=self._kernel.value,
+            C=self._C.value,
+            gamma=self._gamma.value,
+            degree=self._degree.value,
+            epsilon=self._epsilon.value,
+            delta=self._delta.value,
+        )
+        self._show_controls()
+        self._ask()
+
+    def _on_task(self, *_: Any) -> None:
+        task = self._task.value
+        self._setting = True
+        try:
+            self._loss.param.update(options=_named(LOSSES[task]), value=next(iter(LOSSES[task])))
+            weights = self._weights(task)
+            self._C.param.update(options=weights, value=_nearest(self._C.value, weights))
+            self._pen.param.update(options=self._pens(task), value="0")
+            sets = self._sets(task)
+            self._set.param.update(options=sets, value=list(sets)[1])
+        finally:
+            self._setting = False
+        self.playground = self.playground.change(task=task, loss=self._loss.value, C=self._C.value)
+        self._on_pen()
+        self._on_set()
+
+    def _on_set(self, *_: Any) -> None:
+        if self._setting or not self._set.value:
+            return
+        drawn = POINT_SETS[self._set.value].points(self._size.value)
+        self.playground = self.playground.draw(*drawn)
+        self._show_controls()
+        self._draw_points()
+        self._ask()
+
+    def _on_pen(self, *_: Any) -> None:
+        pen, tool = self._pen.value, self._figure.tool
+        curve = self.playground.settings.task == "curve"
+        tool.add = pen != "erase"
+        tool.default_overrides = {"label": "y" if curve else pen}
+
+    def _on_undo(self, *_: Any) -> None:
+        self._replace(self.playground.undo())
+
+    def _on_clear(self, *_: Any) -> None:
+        self._replace(self.playground.clear())
+
+    def _replace(self, playground: Playground) -> None:
+        """Show other points, of no set."""
+        self.playground = playground
+        self._drawn_by_hand()
+        self._draw_points()
+        self._ask()
+
+    def _on_points(self, event: Any) -> None:
+        """Take over the points of the browser."""
+        said = json.loads(event.new)
+        if said["version"] != self._version:
+            return
+        if "erase" in said:
+            self._replace(self.playground.remove(said["erase"]))
+            return
+        labels = [0 if label == "y" else int(label) for label in said["label"]]
+        points = np.column_stack([said["x"], said["y"]]).astype(float)
+        if len(points) > MAX_POINTS:
+            self._draw_points()
+            words = (
+                f"There are {MAX_POINTS:,} points, as many as are refitted while a slider moves."
+            )
+            self._words.object = f"<p style='{TEXT}'><strong>{words}</strong></p>"
+            return
+        playground = self.playground.draw(points, labels)
+        if playground is self.playground:
+            return
+        if said["moving"]:
+            # Seen while it moves; one step of undo when it is dropped.
+            self._ask(playground)
+            return
+        self.playground = playground
+        self._drawn_by_hand()
+        self._ask()
+
+    def _drawn_by_hand(self) -> None:
+        self._setting = True
+        self._set.value = ""
+        self._setting = False
+
+    # What is shown -------------------------------------------------------------------------------
+
+    def _draw_points(self) -> None:
+        """Send the points to the browser, as a new version."""
+        self._version += 1
+        self._figure.points.tags = [self._version]
+        self._figure.points.selected.indices = []
+        self._figure.draw_points(self.playground.drawing, self.playground.settings.task)
+        self._push()
+
+    def _ask(self, playground: Playground | None = None) -> None:
+        self._document = pn.state.curdoc
+        self._worker.ask(playground or self.playground)
+
+    def _refit(self, playground: Playground) -> None:
+        """Fit in the worker's thread, and wait until the browser has painted."""
+        try:
+            with one_thread():
+                picture = playground.fit()
+                columns = self._figure.columns(picture)
+        except Exception as error:
+            picture = Picture(
+                playground.points, playground.labels, playground.settings, f"No fit: {error}"
+            )
+            columns = self._figure.columns(picture)
+        self._painted.clear()
+        document = self._document
+        if document is None or document.session_context is None:
+            self._show(picture)
+            self._show_words()
+            self._show_script()
+            return
+        document.add_next_tick_callback(lambda: self._show(picture, columns))
+        # Words come after the picture, whose way to the screen they would make longer.
+        self._painted.wait(PAINT_SECONDS)
+        document.add_next_tick_callback(self._show_words)
+        if not self._worker.waiting:
+            document.add_next_tick_callback(self._show_script)
+
+    def _show(self, picture: Picture, columns: Columns | None = None) -> None:
+        """Send the picture."""
+        self.picture = picture
+        self._frame += 1
+        self._figure.show(picture, self._frame, columns)
+        self._push()
+
+    def _show_words(self) -> None:
+        """Send the words of the last picture."""
+        self._words.object = _words(self.picture)
+        self._legend.object = _legend(self.picture, self._figure.theme)
+
+    def _show_script(self) -> None:
+        """Send the script of the last picture."""
+        picture = self.picture
+        self._script.object = f"<pre style='{PRE}'>{escape(picture.short_script)}</pre>"
+        self._text.data = {"text": [picture.script]}
+        self._copy.disabled = not picture.script
+        self._push()
+
+    def _on_painted(self, *_: Any) -> None:
+        self._painted.set()
+
+    def _push(self) -> None:
+        """Send changes of the figure to a notebook, which a server does by itself."""
+        pn.io.push_notebook(self._pane)
+
+
+PRE = "white-space: pre-wrap; font-size: 12px; line-height: 1.45; margin: 0 0 8px;"
+TEXT = "font-size: 14px; line-height: 1.45; margin: 6px 0;"
+
+
+def _words(picture: Picture) -> str:
+    if picture.message:
+        return f"<p style='{TEXT}'><strong>{escape(picture.message)}</strong></p>"
+    return (
+        f"<p style='{TEXT}'><strong>{escape(picture.counts)}</strong> "
+        f"{escape(picture.certificate)}</p>"
+        f"<p style='{TEXT}'>{escape(picture.explanation)}</p>"
+    )
+
+
+def _legend(picture: Picture, theme: Theme) -> str:
+    """Return what lines and marks mean."""
+    if picture.message:
+        return ""
+    line = "width: 22px; border-top: 2.5px {} {};"
+    ring = "width: 9px; height: 9px; border-radius: 50%; border: 1.6px solid {};"
+    entries: list[tuple[str, str]] = []
+    if picture.settings.task == "curve":
+        entries.append((line.format("solid", theme.classes[0]), "fitted curve"))
+        if picture.half_width:
+            band = "tube" if picture.settings.loss == "epsilon_insensitive" else "squared part"
+            entries.append((line.format("dashed", theme.classes[0]), band))
+    else:
+        value = "decision value ±1" if len(picture.classes) == 2 else "decision value 1 of a class"
+        entries.append((line.format("solid", theme.ink), "decision boundary"))
+        entries.append((line.format("dashed", theme.soft), value))
+    if len(picture.ringed):
+        entries.append((ring.format(theme.ink), "support vector"))
+    items = "".join(
+        "<span style='display: inline-flex; align-items: center; gap: 6px'>"
+        f"<i style='{mark}'></i>{word}</span>"
+        for mark, word in entries
+    )
+    return (
+        "<div style='display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 13px; "
+        f"padding-left: 44px'>{items}</div>"
+    )
+
+
+def _recognize(playground: Playground) -> tuple[str, int]:
+    """Return the name and size of the set that the points are, or no name."""
+    n = playground.n_points
+    for name, one in POINT_SETS.items():
+        if one.task == playground.settings.task and playground.drawing.same(
+            Drawing(*one.points(n))
+        ):
+            return name, n
+    return "", SIZES[1]
+
+
+def _at_once(widget: Any) -> None:
+    """Hear of changes without the 50 ms for which Panel's server collects them by default."""
+    widget._debounce = 0
+
+
+def _named(words: dict[str, str]) -> dict[str, str]:
+    return {word: name for name, word in words.items()}
+
+
+def _nearest(value: float, values: list[float]) -> float:
+    return min(values, key=lambda one: abs(np.log(one / value)))
+
+
+def playground_view(
+    playground: Playground | None = None, *, theme: Theme = LIGHT
+) -> PlaygroundView:
+    """Return the playground as a Panel object with its own callbacks.
+
+    Parameters
+    ----------
+    playground : Playground, optional
+        Points and settings to begin with; two moons by default.
+    theme : Theme, default=LIGHT
+        Colours of the figure.
+
+    Returns
+    -------
+    PlaygroundView
+        Its `playground` has the points drawn so far, and its `picture` the last fit.
+
+    Examples
+    --------
+    >>> from mercer_studio.browser.playground import Playground
+    >>> from mercer_studio.browser.playground.view import playground_view
+    >>> view = playground_view(Playground.from_set("two circles", 60, C=10.0))
+    >>> view.picture.recipe.call()
+    'SVC(C=10.0, kernel="rbf", gamma=1.0)'
+    """
+    return PlaygroundView(playground, theme)

@@ -1,0 +1,522 @@
+"""What each stage computes: functions of plain values, called in a process of their own."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from mercer import io
+from mercer._lazily import lazily
+from mercer._sklearn import safe_indexing
+from mercer._typing import AnyArray, Estimator, PointsLike
+from mercer._words import plural
+from mercer.inspect import concordance
+from mercer.machines.base import KernelMachine
+from mercer.selection.objective import Trial
+from mercer_studio.cli.commands import certificate
+from mercer_studio.cli.memory import Memory
+from mercer_studio.cli.models import Model, Question, Wishes
+from mercer_studio.cli.refusals import Refusal
+from mercer_studio.cli.tables import Read, read
+from mercer_studio.cli.telling import Falling, Teller
+from mercer_studio.reporting.judging import Validation, measures, out_of_fold, validate
+from mercer_studio.reporting.subject import Subject, subject_of
+from mercer_studio.reporting.words import first_sentence
+
+__all__ = [
+    "FitResult",
+    "MachinePlan",
+    "Preparation",
+    "SearchResult",
+    "ValidationResult",
+    "cells",
+    "fit",
+    "fit_on_dask",
+    "load",
+    "plan",
+    "prepare",
+    "search",
+    "subject",
+    "tabled",
+    "validate_model",
+]
+
+fit_on_cluster = lazily("mercer_studio.cli.clusters", "fit_on_cluster")
+
+# Seconds and rows for the folds that say how well new rows are predicted.
+VALIDATION_SECONDS, VALIDATION_ROWS = 6.0, 3000
+
+# Rows whose place on a map is turned back into columns, which some maps search for.
+EXPLAINED_ROWS = 300
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """A question with what was noted on the way to it.
+
+    Parameters
+    ----------
+    question : Question
+        Features, targets and the plan of the columns.
+    notes : tuple of str
+        Rows and cells that were left out, and what was guessed.
+    """
+
+    question: Question
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class MachinePlan:
+    """A machine before its fit.
+
+    Parameters
+    ----------
+    name, why, said : str
+        The machine, the reason for it, and what it is in a sentence.
+    settings : dict
+        Its parameters that can be written down.
+    steps : tuple of str
+        What is done with the columns before it.
+    tunable : bool
+        Whether hyperparameters can be searched; a machine that reads tables does so in its fit.
+    """
+
+    name: str
+    why: str
+    said: str
+    settings: dict[str, Any]
+    steps: tuple[str, ...]
+    tunable: bool
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """What a search for hyperparameters found.
+
+    Parameters
+    ----------
+    machine : estimator or None
+        With the hyperparameters, not fitted; None if nothing was searched.
+    trials : tuple of Trial
+        What was tried.
+    """
+
+    machine: Estimator | None = None
+    trials: tuple[Trial, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """A fitted model, and what it says of the rows of the table.
+
+    Parameters
+    ----------
+    model : Model
+        The pipeline and its card.
+    predictions : array
+        Of all rows of the fit: numbers, classes, times, or (n, 2) coordinates.
+    intervals : (n, 2) array or None
+        Of all rows, if they were asked for.
+    certificate : tuple of str
+        How far the fit is from its optimum at most, in words.
+    gap : float or None
+        The same as a share of the objective.
+    seconds : float
+        Time of the fit.
+    command : tuple of str
+        Of a fit on a cluster, the options of ``mercer fit`` that repeat it.
+    """
+
+    model: Model
+    predictions: AnyArray
+    intervals: NDArray[np.float64] | None
+    certificate: tuple[str, ...]
+    gap: float | None
+    seconds: float
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationResult:
+    """How well rows are predicted that had no part in the fit.
+
+    Parameters
+    ----------
+    scores : dict from str to float
+        By name.
+    validation : Validation or None
+        Predictions of the folds, of numbers and classes.
+    said : str
+        How they were found.
+    """
+
+    scores: dict[str, float] = field(default_factory=dict)
+    validation: Validation | None = None
+    said: str = ""
+
+
+# From a file to a question ------------------------------------------------------------------------
+
+
+def load(path: str, how: dict[str, Any], memory: Memory) -> Read:
+    """Return a file's rows.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    how : dict
+        Delimiter, encoding and the like.
+    memory : Memory
+        What may be taken.
+    """
+    found = read(path, memory, **how)
+    if found.frame is None:
+        raise Refusal("this file is a sparse matrix; fit it with 'mercer fit' or in Python.")
+    return found
+
+
+def tabled(X: Any, y: Any = None, name: str = "target") -> Read:
+    """Return arrays or a data frame as a table that was read.
+
+    Parameters
+    ----------
+    X : data frame or (n, p) array
+        Features.
+    y : (n,) array, optional
+        Targets, a column of this name.
+    name : str
+        Of the targets, unless they have one.
+
+    Examples
+    --------
+    >>> tabled([[1.0, 2.0], [3.0, 4.0]], [0, 1]).frame.columns.tolist()
+    ['x0', 'x1', 'target']
+    """
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if not isinstance(X, pd.DataFrame):
+        values = np.asarray(X)
+        if values.ndim != 2:
+            raise ValueError(f"X must have two dimensions, got shape {values.shape}.")
+        X = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
+    frame = X.reset_index(drop=True)
+    frame.columns = [str(one) for one in frame.columns]
+    if y is not None:
+        name = str(getattr(y, "name", None) or name)
+        if len(y) != len(frame):
+            raise ValueError(f"X has {len(frame)} rows and y has {len(y)}.")
+        if name in frame.columns:
+            raise ValueError(f"the target is called {name!r}, as is a column of X.")
+        frame = frame.assign(**{name: np.asarray(y)})
+    return Read("table", frame)
+
+
+def prepare(table: Read, target: str | None, wishes: Wishes) -> Preparation:
+    """Return the question that a table and its target pose.
+
+    Parameters
+    ----------
+    table : Read
+        The table.
+    target : str or None
+        The column to predict; None for a map.
+    wishes : Wishes
+        What was asked.
+    """
+    teller = Teller(as_json=True)
+    question = Question.of(table, target, wishes, teller)
+    return Preparation(question, (*table.notes, *teller.notes))
+
+
+def plan(prepared: Preparation, wishes: Wishes, memory: Memory) -> MachinePlan:
+    """Return the machine that will be fitted, and why.
+
+    Parameters
+    ----------
+    prepared : Preparation
+        The question.
+    wishes : Wishes
+        What was asked.
+    memory : Memory
+        What may be taken.
+    """
+    question = prepared.question
+    _, picked = Model.plan(question, wishes, memory)
+    assert question.plan is not None
+    plain = (str, int, float, bool, type(None))
+    settings = {
+        key: value
+        for key, value in picked.machine.get_params(deep=False).items()
+        if isinstance(value, plain) and key not in ("verbose", "cache_size")
+    }
+    tunable = isinstance(picked.machine, KernelMachine)
+    steps = tuple(question.plan.steps(picked.as_is))
+    name = type(picked.machine).__name__
+    return MachinePlan(name, picked.why, first_sentence(picked.machine), settings, steps, tunable)
+
+
+# From a question to a model -----------------------------------------------------------------------
+
+
+class _Trials(Falling):
+    """Trials of a search, kept and told on."""
+
+    def __init__(self, shown: Falling) -> None:
+        super().__init__("")
+        self.shown, self.trials = shown, list[Trial]()
+
+    def tried(self, trial: Any) -> None:
+        """Keep a trial."""
+        self.trials.append(trial)
+        self.shown.tried(trial)
+
+
+def search(prepared: Preparation, wishes: Wishes, memory: Memory, shown: Falling) -> SearchResult:
+    """Return the machine with hyperparameters that a search found.
+
+    Parameters
+    ----------
+    prepared : Preparation
+        The question.
+    wishes : Wishes
+        What was asked.
+    memory : Memory
+        What may be taken.
+    shown : Falling
+        Where trials are seen.
+    """
+    kept = _Trials(shown)
+    return SearchResult(Model.tuned(prepared.question, wishes, memory, kept), tuple(kept.trials))
+
+
+def fit(prepared: Preparation, searched: SearchResult, wishes: Wishes, memory: Memory) -> FitResult:
+    """Fit a machine and predict the rows that it was fitted to.
+
+    Parameters
+    ----------
+    prepared : Preparation
+        The question.
+    searched : SearchResult
+        What was found for it.
+    wishes : Wishes
+        What was asked.
+    memory : Memory
+        What may be taken.
+    """
+    began = time.perf_counter()
+    model, _ = Model.fit(prepared.question, wishes, memory, searched.machine)
+    seconds = time.perf_counter() - began
+    return _described(model, prepared.question, seconds, wishes.coverage)
+
+
+def _described(
+    model: Model,
+    question: Question,
+    seconds: float,
+    coverage: float | None = None,
+    command: tuple[str, ...] = (),
+) -> FitResult:
+    """Return a model with what it says of the rows that it was fitted to."""
+    X = model.ready(question.X)
+    ask = model.pipeline.transform if question.y is None else model.pipeline.predict
+    inner = getattr(model.machine, "estimator_", model.machine)
+    gap = getattr(getattr(inner, "solution_", None), "relative_gap", None)
+    return FitResult(
+        model=model,
+        predictions=np.asarray(ask(X)),
+        intervals=None if coverage is None else model.intervals(X, coverage),
+        certificate=tuple(certificate(model.machine)),
+        gap=None if gap is None or not np.isfinite(gap) else float(gap),
+        seconds=seconds,
+        command=command,
+    )
+
+
+class _Aloud(Teller):
+    """Says nothing, and leaves what machines print to whoever listens around it."""
+
+    @contextmanager
+    def working(self, title: str, live: bool = True) -> Iterator[Falling]:
+        """Let work go on."""
+        yield Falling(title)
+
+
+def fit_on_dask(
+    prepared: Preparation,
+    searched: SearchResult,
+    wishes: Wishes,
+    memory: Memory,
+    path: str,
+    how: dict[str, Any],
+    address: str,
+) -> FitResult:
+    """Fit on a Dask cluster, whose workers read the file, and predict the rows here.
+
+    Parameters
+    ----------
+    prepared : Preparation
+        The question.
+    searched : SearchResult
+        What was found for it here.
+    wishes : Wishes
+        What was asked.
+    memory : Memory
+        What may be taken here.
+    path : str
+        The file, which all workers see under this name.
+    how : dict
+        How it is read.
+    address : str
+        Of the scheduler.
+    """
+    question = prepared.question
+    settings = {**_found(searched.machine), **wishes.settings}
+    asked = replace(wishes, task=question.task, settings=settings)
+    command = ["--target", question.target, "--cluster", address]
+    for option, values in {
+        "--machine": [wishes.machine] if wishes.machine else [],
+        "--drop": wishes.drop,
+        "--set": [f"{name}={value}" for name, value in settings.items()],
+        **{f"--{name}": [value] for name, value in how.items() if value},
+    }.items():
+        command += [word for value in values for word in (option, str(value))]
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        output = str(Path(folder) / "model.skops")
+        heard = replace(asked, settings={"verbose": True, **settings})
+        teller = _Aloud(as_json=True)
+        fit_on_cluster(path, question.target, output, heard, memory, teller, address=address, **how)
+        model = Model.read(io.load(output))
+    seconds = time.perf_counter() - began
+    model.machine.set_params(verbose=False)
+    return _described(model, question, seconds, command=tuple(command))
+
+
+def _found(machine: Estimator | None) -> dict[str, Any]:
+    """Return the settings that a search changed, as far as they can be written down."""
+    if machine is None:
+        return {}
+    first = type(machine)().get_params(deep=False)
+    return {
+        name: value
+        for name, value in machine.get_params(deep=False).items()
+        if isinstance(value, int | float | str) and value != first[name] and name != "verbose"
+    }
+
+
+def validate_model(prepared: Preparation, fitted: FitResult) -> ValidationResult:
+    """Return how well rows are predicted that had no part in a fit.
+
+    Numbers and classes by the out-of-fold predictions of the fit where the estimator has them, and
+    by five folds in a few seconds; times by the share of pairs whose order is
+    right, maps by the share of the variance that they explain.
+
+    Parameters
+    ----------
+    prepared : Preparation
+        The question.
+    fitted : FitResult
+        The model.
+    """
+    question, model = prepared.question, fitted.model
+    if question.task == "structure":
+        return _explained(model, question)
+    if question.task == "survival":
+        return _ordered(model, question)
+    whole = subject(prepared, fitted)
+    found = validate(whole, 5, VALIDATION_SECONDS, VALIDATION_ROWS)
+    own = out_of_fold(whole)
+    if own is not None:
+        scores = measures(own, whole.classes if whole.classifies else None)
+        said = f"{plural(len(own.y), 'row')}, each predicted by the fit without it"
+        return ValidationResult(scores, found, said)
+    scores = {name: float(np.mean(values)) for name, values in found.scores.items()}
+    said = f"{found.folds} folds of {len(found.rows)} rows, each predicted from the others"
+    return ValidationResult(scores, found, said)
+
+
+def _explained(model: Model, question: Question) -> ValidationResult:
+    """Return the share of the variance of prepared rows that a map explains, if it can go back."""
+    machine = model.machine
+    if not hasattr(machine, "inverse_transform"):
+        return ValidationResult(said="the machine has no way back from its map to the columns")
+    rows = np.sort(np.random.default_rng(0).permutation(len(question.X))[:EXPLAINED_ROWS])
+    X = model.ready(question.X.iloc[rows])
+    Z = np.asarray(model.pipeline[:-1].transform(X), dtype=np.float64)
+    back = np.asarray(machine.inverse_transform(machine.transform(Z)), dtype=np.float64)
+    left = np.sum((Z - back) ** 2) / np.sum((Z - Z.mean(axis=0)) ** 2)
+    return ValidationResult(
+        {"variance explained": 1.0 - float(left)}, said=f"of {len(rows)} rows of the fit"
+    )
+
+
+def _ordered(model: Model, question: Question) -> ValidationResult:
+    """Return the share of pairs of rows whose times are predicted in the right order."""
+    X, y = model.ready(question.X), question.y
+    found = np.empty(len(y))
+    for train, test in KFold(5, shuffle=True, random_state=0).split(y):
+        part = clone(model.pipeline).fit(safe_indexing(X, train), y[train])
+        found[test] = part.predict(safe_indexing(X, test))
+    return ValidationResult(
+        {"concordance": float(concordance(y, found))},
+        said=f"5 folds of {len(y)} rows, each predicted from the others",
+    )
+
+
+def subject(prepared: Preparation, fitted: FitResult) -> Subject:
+    """Return a model and its sample as reports take them.
+
+    Parameters
+    ----------
+    prepared : Preparation
+        The question.
+    fitted : FitResult
+        The model.
+    """
+    question, model = prepared.question, fitted.model
+    X: PointsLike = model.ready(question.X)
+    return subject_of(model.pipeline, X, question.y, question.target, 0)
+
+
+def cells(prepared: Preparation, fitted: FitResult) -> pd.DataFrame:
+    """Return predictions beside what was observed.
+
+    Parameters
+    ----------
+    prepared : Preparation
+        The question.
+    fitted : FitResult
+        The model.
+    """
+    question, found = prepared.question, fitted.predictions
+    if question.task == "structure":
+        found = np.asarray(found)
+        return pd.DataFrame(found, columns=[f"coordinate {j + 1}" for j in range(found.shape[1])])
+    columns: dict[str, Any] = {"row": np.arange(1, len(found) + 1)}
+    if question.task == "survival":
+        columns[question.target] = question.y[:, 0]
+        columns["seen"] = np.isfinite(question.y[:, 1])
+    else:
+        columns[question.target] = question.y
+    columns["prediction"] = found
+    if fitted.intervals is not None:
+        columns["low"], columns["high"] = fitted.intervals.T
+    return pd.DataFrame(columns)
+
+
+def without_time(wishes: Wishes) -> Wishes:
+    """Return wishes that search nothing."""
+    return replace(wishes, seconds=None)

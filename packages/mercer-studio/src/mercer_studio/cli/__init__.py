@@ -1,0 +1,5 @@
+"""The command line: fit, predict, evaluate, inspect, compare and export, from files to files."""
+
+from mercer_studio.cli.entry import main
+
+__all__ = ["main"]

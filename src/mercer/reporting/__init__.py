@@ -1,5 +1,0 @@
-"""Reports of fitted models: one self-contained web page; they need matplotlib."""
-
-from mercer.reporting.compose import Report, report
-
-__all__ = ["Report", "report"]

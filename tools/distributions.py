@@ -1,0 +1,131 @@
+"""Build the wheels of all distributions, and try them in bare environments.
+
+``distributions.py`` builds the wheels into dist/wheels, which is then a local index: each
+environment gets the library with some of its extras from there, and what these ask for from the
+default index. It prints what each environment does, how many distributions it has and their size.
+Each must fit, predict, save and load; without the application, ``mercer.report`` and
+``python -m mercer`` must say what to install.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECTS = (".", "packages/mercer-studio")
+WHEELS = ROOT / "dist" / "wheels"
+
+FIT = """
+import tempfile
+from pathlib import Path
+import numpy as np
+from sklearn.datasets import load_iris
+import mercer
+from mercer import SVC
+X, y = load_iris(return_X_y=True)
+machine = SVC().fit(X, y)
+assert machine.solution_.converged and machine.score(X, y) > 0.95
+"""
+SAVE = """
+from mercer.io import load, save
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "iris.mercer"
+    save(machine, path)
+    assert np.array_equal(load(path).predict(X), machine.predict(X))
+"""
+NO_APPLICATION = """
+import subprocess, sys
+from importlib.util import find_spec
+foreign = "click rich pandas panel bokeh matplotlib pyarrow dask mercer_studio".split()
+assert not [name for name in foreign if find_spec(name)], "more than the library needs"
+try:
+    mercer.report
+except ImportError as error:
+    assert "mercer-studio" in str(error) and "pip install" in str(error), error
+else:
+    raise AssertionError("mercer.report is there")
+done = subprocess.run([sys.executable, "-m", "mercer"], capture_output=True, text=True)
+assert done.returncode == 1 and "pip install" in done.stderr, done
+"""
+APPLICATION = """
+import subprocess, sys
+page = mercer.report(machine, X, y, max_time=2.0)
+assert "<html" in str(page.html)[:300].lower()
+for command in ([sys.executable, "-m", "mercer"], [str(Path(sys.executable).parent / "mercer")]):
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True)
+    assert done.returncode == 0 and mercer.__version__ in done.stdout, done
+"""
+STUDIO = """
+from mercer_studio import app
+assert app(X, y, port=0) is not None
+"""
+ENVIRONMENTS = {
+    "": FIT + NO_APPLICATION,
+    "io": FIT + SAVE,
+    "cli": FIT + SAVE + APPLICATION,
+    "studio": FIT + SAVE + APPLICATION,
+}
+
+
+def build(folder: Path = WHEELS) -> list[Path]:
+    """Build the wheels of all distributions."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.whl"):
+        old.unlink()
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
+    subprocess.run([*pip, *(str(ROOT / project) for project in PROJECTS)], check=True)
+    return sorted(folder.glob("*.whl"))
+
+
+def environment(folder: Path, extras: str, wheels: list[Path]) -> str:
+    """Return the interpreter of a new environment with the library and extras of it."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = str(folder / "bin" / "python")
+    (library,) = (wheel for wheel in wheels if wheel.name.startswith("mercer-"))
+    asked = f"{library}[{extras}]" if extras else str(library)
+    # Wheels of this tree have a version that no index has.
+    pip = [python, "-m", "pip", "install", "--quiet", "--find-links", str(library.parent)]
+    subprocess.run([*pip, asked], check=True)
+    return python
+
+
+def size(python: str) -> tuple[int, float]:
+    """Return how many distributions an environment has beside pip, and their megabytes."""
+    code = (
+        "from importlib.metadata import distributions;"
+        "from pathlib import Path;"
+        "found = [d for d in distributions() if d.name not in ('pip', 'setuptools')];"
+        "files = {Path(d.locate_file(f)) for d in found for f in d.files or ()};"
+        "print(len(found), sum(f.stat().st_size for f in files if f.is_file()) / 1e6)"
+    )
+    done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
+    number, megabytes = done.stdout.split()
+    return int(number), float(megabytes)
+
+
+def main() -> int:
+    """Build the wheels, try each environment, and return how many failed."""
+    wheels = build()
+    for wheel in wheels:
+        print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB")
+    failed = 0
+    for extras, program in ENVIRONMENTS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            python = environment(Path(folder), extras, wheels)
+            number, megabytes = size(python)
+            done = subprocess.run(
+                [python, "-c", program], cwd=folder, capture_output=True, text=True
+            )
+        failed += done.returncode != 0
+        name = f"mercer[{extras}]" if extras else "mercer"
+        outcome = "FAILED" if done.returncode else "ok"
+        print(f"{outcome:8}{name:18}{number:4} distributions {megabytes:6.0f} MB", flush=True)
+        if done.returncode:
+            print(re.sub(r"(?m)^", "        ", done.stderr.strip()))
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
