@@ -56,27 +56,30 @@ def environment(python: str, releases: str, built: list[str]) -> Path:
     # Pins are resolved from pyproject.toml, whose bounds they are to show to be true.
     pins = FOLDER / f"{python}-{releases}.txt"
     chosen = ("--resolution", RELEASES[releases], "--only-binary", ":all:")
-    extras = [part for extra in (*EXTRAS, "studio") for part in ("--extra", extra)]
+    bounds = pins.with_suffix(".in")
+    bounds.write_text("\n".join(requirements()), encoding="utf-8")
     asked = ("--quiet", "--no-header", "--no-annotate", "--python-version", python)
-    uv("pip", "compile", *asked, *chosen, *extras, *PROJECTS, "-o", str(pins))
+    uv("pip", "compile", *asked, *chosen, str(bounds), "-o", str(pins))
     target = ("--quiet", "--python", str(interpreter(place)))
-    text = pins.read_text(encoding="utf-8")  # our own packages are the wheels
-    pins.write_text(re.sub(r"(?m)^(-e |mercer).*\n", "", text), encoding="utf-8")
     uv("pip", "install", *target, "-r", str(pins))
     uv("pip", "install", *target, "--no-deps", "--reinstall", *built)
     return interpreter(place)
 
 
-def names() -> list[str]:
-    """Return the distributions that the library asks for, those of the core first."""
+def requirements() -> list[str]:
+    """Return what the distributions of this tree require of others, the core first."""
     asked = []
     for path in PROJECTS:
         project = tomllib.loads((ROOT / path).read_text(encoding="utf-8"))["project"]
         extras = project["optional-dependencies"]
         asked += project["dependencies"]
         asked += [one for extra in (*EXTRAS, "studio") for one in extras.get(extra, ())]
-    found = dict.fromkeys(re.match(r"[\w-]+", one)[0] for one in asked)
-    return [name for name in found if not name.startswith("mercer")]
+    return [one for one in dict.fromkeys(asked) if not one.startswith("mercer")]
+
+
+def names() -> list[str]:
+    """Return the distributions that those of this tree require."""
+    return list(dict.fromkeys(re.match(r"[\w-]+", one)[0] for one in requirements()))
 
 
 def installed(python: Path) -> dict[str, str]:
