@@ -1,6 +1,6 @@
 """Draw the rooms of the library, from the rows that the tests hold the imports to, and count them.
 
-``make rooms`` prints the figures of decision 14 that are counted in the source.
+``python docs/rooms.py`` prints the figures of decision 14 that are counted in the source.
 """
 
 import ast

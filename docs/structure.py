@@ -1,6 +1,7 @@
 """Print what the library weighs: lines, names, types, hooks, and the way through a fit.
 
-``make structure`` prints the table of decision 16. Code is counted without blank lines, comments,
+``python docs/structure.py`` prints the table of decision 16. Code is counted without blank lines,
+comments,
 docstrings and imports.
 """
 

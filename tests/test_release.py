@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import runpy
 import shutil
 import sys
 from importlib import import_module
@@ -15,6 +16,7 @@ from mercer import _optional, _version
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "docs"))
 release = import_module("release")
+TOOLS = runpy.run_path(str(ROOT / "tools" / "tasks.py"))
 
 
 @pytest.fixture
@@ -149,22 +151,54 @@ def test_every_step_of_a_workflow_is_a_target():
         commands = re.findall(r"^ +- run: (.*)$", text, re.MULTILINE)
         assert len(commands) == len(re.findall(r"\brun: \S", text))  # none of several lines
         for command in commands:
-            target = re.fullmatch(
-                r"make ([a-z-]+|\$\{\{ matrix\.target \}\})( [A-Z]+=.*)?", command
-            )[1]
-            steps |= (
-                set(re.findall(r"^ {10}- (\S+)$", text, re.MULTILINE))
-                if "{" in target
-                else {target}
-            )
-    assert {"check", "test", "docs", "matrix", "release-check", "test-night"} <= steps <= targets
+            if not command.endswith("/mercer warm"):
+                steps.add(re.fullmatch(r"make ([a-z-]+)( [A-Z]+=.*)?", command)[1])
+    assert {"check", "test", "test-all", "docs", "matrix", "release", "night"} <= steps <= targets
+    assert len(targets) <= 15
 
 
 def test_the_night_of_the_workflow_is_that_of_the_makefile():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
-    (listed,) = re.findall(r"^NIGHTLY \?= (.*)$", makefile, re.MULTILINE)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"^STEPS \?= (.*)$", makefile, re.MULTILINE)
     text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text(encoding="utf-8")
-    assert set(re.findall(r"^ {10}- (\S+)$", text, re.MULTILINE)) == {"test-all", *listed.split()}
+    steps = set(re.findall(r"^ {10}- (\S+)$", text, re.MULTILINE))
+    assert steps | {"matrix"} == set(listed.split()) <= set(TOOLS["TASKS"])
+
+
+def test_suites_and_tasks_name_programs_that_are_there():
+    suites = runpy.run_path(str(ROOT / "benchmarks" / "run.py"))["SUITES"]
+    assert set(TOOLS["SHORT"].split()) <= set(suites)
+    for suite in suites.values():
+        for program in suite.programs:
+            first, *arguments = program.removeprefix("peers ").removeprefix("autogluon ").split()
+            if first == "suite":
+                assert arguments[0] in suites
+            elif first != "-m":
+                assert (ROOT / "benchmarks" / first).exists(), program
+    for task in TOOLS["TASKS"].values():
+        for command in task.commands:
+            if program := re.match(r"python (\S+\.py)", command):
+                assert (ROOT / program[1]).exists(), command
+
+
+def test_an_unknown_suite_or_task_is_named(capsys):
+    suites = runpy.run_path(str(ROOT / "benchmarks" / "run.py"))
+    for main in (suites["main"], TOOLS["main"]):
+        assert main(["no-such"]) == 2
+        assert "no-such" in capsys.readouterr().out
+        assert main([]) == 0
+        assert "short" in capsys.readouterr().out
+
+
+def test_commands_on_pages_name_suites_and_tasks():
+    suites = runpy.run_path(str(ROOT / "benchmarks" / "run.py"))["SUITES"]
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    for page in [*release.pages(), ROOT / "CONTRIBUTING.md"]:
+        text = page.read_text(encoding="utf-8")
+        assert set(re.findall(r"`make ([a-z-]+)", text)) <= targets, page
+        assert set(re.findall(r"SUITE=([a-z-]+)", text)) <= set(suites), page
+        named = re.findall(r"(?:STEPS|PART)=([a-z0-9.-]*[a-z0-9])", text)
+        assert set(named) <= set(TOOLS["TASKS"]), page
 
 
 def test_the_pythons_of_the_matrix_are_those_that_are_named():
@@ -178,9 +212,8 @@ def test_the_pythons_of_the_matrix_are_those_that_are_named():
 def test_all_environments_of_tests_have_the_same_extras():
     extras = ",".join(import_module("matrix").EXTRAS)
     checks = (ROOT / ".github" / "workflows" / "checks.yml").read_text(encoding="utf-8")
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.findall(r"^ +EXTRAS: (.*)$", checks, re.MULTILINE) == [extras]
-    assert re.findall(r"^FOR_TESTS := (.*)$", makefile, re.MULTILINE) == [extras]
+    assert TOOLS["EXTRAS"] == extras
 
 
 @pytest.mark.parametrize("module", ["matrix", "release"])

@@ -11,7 +11,7 @@ HEAD = """\
 # Bounds you can quote, on ten data sets
 
 Which statement about the error of a Gaussian support vector machine holds with probability 95 %,
-and is it worth anything? This page is written by `make bench-claims`; do not edit it by hand.
+and is it worth anything? This page is written by `make bench SUITE=claims`; do not edit it by hand.
 {processor}, {cores} cores, Python {python}, {versions}; {date}, commit `{commit}`.
 
 70 % of the rows (of at most 6,000) are for training; figures are means over {seeds} random splits.

@@ -228,7 +228,7 @@ def page(result: dict[str, Any]) -> str:
     one, two = (result["workers"][str(k)] for k in (1, 2))
     lines = [
         f"Measured from Parquet files of {FEATURES} features, hinge loss, {CENTRES} landmarks, "
-        "workers of one thread on one machine of two cores (`make bench-faults`). "
+        "workers of one thread on one machine of two cores (`make bench SUITE=faults`). "
         f"{frozen['rows']:,} rows take one worker {one:.0f} s and two {two:.0f} s, "
         f"{one / two:.2f} times as fast.",
         "",

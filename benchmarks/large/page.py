@@ -229,7 +229,8 @@ TEXT = """# Error against time on large tables
 
 Exact machines, low-rank approximations, local machines and the recommended estimators beside
 boosted trees with large trees, on six tables of 41 thousand to 2.7 million rows. This page is
-written by `make bench-large`; do not edit it by hand. The plan, `benchmarks/large/plan.json`, was
+written by `make bench SUITE=large`; do not edit it by hand. The plan,
+`benchmarks/large/plan.json`, was
 fixed before the runs, but for what is listed under decisions.
 
 {count}

@@ -8,7 +8,8 @@ HEAD = """\
 # Kernel PCA in numbers
 
 How well does kernel PCA take noise off images, how far do its error bounds reach, and what does it
-take for a million rows? This page is written by `make bench-manifold-kpca`; do not edit it by hand.
+take for a million rows? This page is written by `make bench SUITE=manifold-kpca`; do not edit it
+by hand.
 {processor}, {cores} cores, Python {python}, {versions}; {date}, commit `{commit}`.
 
 ## Noise taken off digits

@@ -16,7 +16,8 @@ HEAD = """\
 alike. Settings are chosen on rows of their own, by reconstruction; labels and test rows are never
 used for a choice; lists of candidates were shortened for time after first runs had been seen.
 Seconds are of one thread, and include every candidate that a method chose among.
-A blank is a question that a method has no answer to. This page is written by `make bench-manifold`;
+A blank is a question that a method has no answer to. This page is written by `make bench
+SUITE=manifold`;
 do not edit it by hand.
 
 {conditions}

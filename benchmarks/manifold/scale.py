@@ -34,7 +34,7 @@ HEAD = """\
 What does a map of a million rows take? A sheet of 7 x 7 nodes in eight features is fitted to
 {first:,} rows, and goes on with all rows by sums over blocks (`warm_start`): every iteration is one
 pass, in which a row is projected and forgotten. This page is written by
-`make bench-manifold-scale`; do not edit it by hand.
+`make bench SUITE=manifold-scale`; do not edit it by hand.
 {processor}, {cores} cores, Python {python}, {versions}; {date}, commit `{commit}`.
 
 | rows | where | iterations | seconds | seconds a pass | memory, MB | distortion | difference |

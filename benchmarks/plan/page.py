@@ -10,7 +10,7 @@ HEAD = """\
 
 What a fit over many rows costs in time, memory and money, on clusters that are not here: a model of
 costs, its parameters fitted to passes measured on one machine, its troubles simulated. This page is
-written by `make bench-plan`; do not edit it by hand. First, though:
+written by `make bench SUITE=plan`; do not edit it by hand. First, though:
 
 ## Who does not need any of this
 
@@ -221,7 +221,7 @@ an exact machine ({{doc}}`/how-to/fit-local-machines`, {{doc}}`large-tables`).
                   memory of a worker, more where that makes few tasks
     client     =  8 (d + 3) n / link: leaves of least squares hold all rows
 
-Measured here (`make bench-local`, 10 features, least squares, Gaussian kernel, one core):
+Measured here (`make bench SUITE=local`, 10 features, least squares, Gaussian kernel, one core):
 {measured}
 
 | rows | leaf | {names} | first |
@@ -240,7 +240,8 @@ points be sent to them.
 """
 
 LARGER = """
-Fits from Parquet files (`make bench-scale`), the largest foretold from the smaller ones by a line:
+Fits from Parquet files (`make bench SUITE=scale`), the largest foretold from the smaller ones by a
+line:
 
 | machine | m | rows | processor, s | foretold, s | ratio |
 | --- | ---: | ---: | ---: | ---: | ---: |
@@ -248,7 +249,7 @@ Fits from Parquet files (`make bench-scale`), the largest foretold from the smal
 """
 BYTES = """
 Before workers called each other, two of them sent
-{measured:.0f} KB in a pass over {parts} partitions (`make bench-cluster`); paper said at most
+{measured:.0f} KB in a pass over {parts} partitions (`make bench SUITE=cluster`); paper said at most
 {most:.0f} KB.
 """
 

@@ -360,7 +360,8 @@ TEXT = """# Error against time on large sets
 
 Machines with few centres beside exact ones, scikit-learn's `Nystroem` with `Ridge`, `LinearSVC`
 and stochastic gradients, Falkon, xRFM, Neo LS-SVM and LightGBM, on six sets of 41 thousand to 2.7
-million rows. This page is written by `make bench-quality`; do not edit it by hand. It is about few
+million rows. This page is written by `make bench SUITE=quality`; do not edit it by hand. It is
+about few
 Gaussian centres: what this library does best on such tables, with other kernels, exact or local
 machines, is on {{doc}}`large-tables`.
 

@@ -19,7 +19,8 @@ HEAD = """\
 
 A kernel of compact support is zero for all but the neighbours of a point, and so is its matrix:
 `gram="sparse"`, the choice of `"auto"` where neighbours are few, finds them in a tree, holds their
-values alone, and solves by products with them. This page is written by `make bench-compact`; do not
+values alone, and solves by products with them. This page is written by `make bench SUITE=compact`;
+do not
 edit it by hand.
 
 Points of the unit square, a cubic B-spline that sees {neighbours} of them from each, C = {C:g},

@@ -280,7 +280,7 @@ def page(rows: list[dict[str, Any]]) -> str:
         "kernel of width 0.5, compiling left out. *Growth* is the power of n between the last two "
         "sizes. A blank is a size that was not asked for or would have taken more than four "
         "minutes. Every fit ends with a certificate; `*` marks those that stopped before their "
-        "tolerance and warned. `make bench-knowledge` measures again what is here.",
+        "tolerance and warned. `make bench SUITE=knowledge` measures again what is here.",
         "",
         "| machine | " + " | ".join(f"{n:,}" for n in sizes) + " | growth |",
         "| --- |" + " ---: |" * (len(sizes) + 1),

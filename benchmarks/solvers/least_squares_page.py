@@ -9,7 +9,7 @@ HEAD = """\
 # Least squares, small and large
 
 What a least-squares machine costs beside the factorization that nobody avoids, and what it costs
-where no matrix fits. This page is written by `make bench-ls`; do not edit it by hand.
+where no matrix fits. This page is written by `make bench SUITE=ls`; do not edit it by hand.
 
 {processor}, {cores} cores, Python {python}, {versions}; {date}. The load of the machine was
 {load:.1f}: where that is more than its cores, clocks say little, and the tables show the
@@ -64,7 +64,7 @@ would not fit or is not needed. Memory that it leaves holds the first rows of th
 half of them because the matrix is symmetric, in float32: computed once, and read in every step. Up
 to some 41,000 rows that is all of them. The figures above are older: nothing was kept then, and
 the factor had 4 sqrt(n) columns.
-`make bench-exact-large` measures it.
+`make bench SUITE=exact-large` measures it.
 """
 
 

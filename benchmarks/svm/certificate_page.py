@@ -12,7 +12,8 @@ HEAD = """\
 Support vector machines above 512 rows are solved with kernel values in float32, and certified in
 float64: the decision values of support vectors are computed once more from half of their kernel
 matrix, and those of other samples only where a proved bound on the float32 error leaves open
-whether their loss is zero. This page is written by `make bench-certificate`; do not edit it by
+whether their loss is zero. This page is written by `make bench SUITE=certificate`; do not edit it
+by
 hand. {processor}, {cores} cores, one thread, Python {python}, {versions}; {date}, commit
 `{commit}`, load of the machine {load:.1f}.
 """

@@ -197,7 +197,7 @@ def publish(lines: list[dict[str, Any]]) -> None:
         "california beyond; C = 0.1, 1 and 100 where a machine has it, nu = 0.5 (0.1 for one "
         "class), other parameters by default. Both are fitted in turns in one process, one thread; "
         "times are medians of processor time, compiling left out. This page is written by "
-        "`make bench-kernels`; do not edit it by hand. "
+        "`make bench SUITE=kernels`; do not edit it by hand. "
         f"{about['processor']}, {about['cores']} cores, Python {about['python']}, scikit-learn "
         f"{about['versions']['scikit-learn']}; {about['date']}, commit `{about['commit']}`.",
         "",

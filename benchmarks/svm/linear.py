@@ -32,7 +32,7 @@ HEAD = """# Linear kernels
 
 A linear kernel needs no kernel matrix: $K = XX'$, and solvers can work on the data. With few
 columns an interior point takes some fifteen steps of $n d^2$ multiplications; over sparse
-rows coefficients are moved one at a time. This page is written by `make bench-linear`; do not
+rows coefficients are moved one at a time. This page is written by `make bench SUITE=linear`; do not
 edit it by hand. Both libraries are fitted in turns on one thread, compiling is left out, times are
 medians of processor time. *Excess* is how far the objective is above the bound that our certificate
 proves, relative to it. {processor}, {cores} cores, Python {python}; {date}, commit `{commit}`.

@@ -1,7 +1,7 @@
 """What is measured: machines, data and settings, the same for every contender.
 
 Every row says where its settings are from: a publication, round numbers, or the coarse grid that
-``make bench-grid`` repeats (the smallest C within half a point of the best score).
+``make bench SUITE=grid`` repeats (the smallest C within half a point of the best score).
 """
 
 from collections.abc import Iterator

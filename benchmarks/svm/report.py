@@ -20,10 +20,10 @@ from benchmarks.svm.store import HERE, recorded
 PAGE = HERE.parents[1] / "docs" / "explanation" / "benchmark.md"
 FIGURE = "benchmark_growth.svg"
 COMMANDS = {
-    "exact": "make bench-exact",
-    "growth": "make bench-growth",
-    "hard": "make bench-hard",
-    "path": "make bench-path",
+    "exact": "make bench SUITE=exact",
+    "growth": "make bench SUITE=growth",
+    "hard": "make bench SUITE=hard",
+    "path": "make bench SUITE=path",
 }
 
 Suite = tuple[dict[str, Any], list[Result]]

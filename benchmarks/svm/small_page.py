@@ -10,7 +10,8 @@ HEAD = """\
 # Small fits
 
 Most fits have some hundred rows, and take a millisecond or two: what is done around the solver
-counts as much as the solver. This page is written by `make bench-small`; do not edit it by hand.
+counts as much as the solver. This page is written by `make bench SUITE=small`; do not edit it by
+hand.
 Both libraries are fitted in turns in one process on one thread, compiling is left out, and times
 are medians of processor time. {processor}, {cores} cores, Python {python}, {versions}; {date},
 commit `{commit}`, load of the machine {load:.1f}.

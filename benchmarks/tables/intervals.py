@@ -59,7 +59,8 @@ Intervals of 90 % of `AutoRegressor().predict_interval`, untouched, beside Light
 (default settings) moved by a quarter of the rows set aside, which is conformalized quantile
 regression. Ten sets, {splits}. The interval score is the mean width plus twenty times the distance
 of targets outside, in standard deviations of the training target: smaller is better. Written by
-`make bench-tables-intervals`; do not edit it by hand. Sets with a star were not used while the
+`make bench SUITE=tables-intervals`; do not edit it by hand. Sets with a star were not used while
+the
 estimator was developed.
 
 """

@@ -74,7 +74,7 @@ others on {regression} regression and {classification} classification sets with 
 missing cells, and on {unseen} unseen sets. Training rows: {sizes}. Sets, sizes, splits,
 contenders and metrics were decided in `benchmarks/tables/plan.json` before anything was measured,
 except what the list of decisions below names.
-This page is written by `make bench-tables`; do not edit it by hand.
+This page is written by `make bench SUITE=tables`; do not edit it by hand.
 
 ## Average ranks and duels
 

@@ -260,8 +260,8 @@ Bars join methods that Nemenyi's test at 5 % does not tell apart.
 One call of `mercer.selection.tune` against scikit-learn's `GridSearchCV`, the automatic settings
 against scikit-learn's defaults, and beside them LightGBM, xRFM and Neo LS-SVM, on {regression}
 regression and {classification} classification sets of real data, {splits} random splits each
-({common} for all methods of the figure). This page is written by `make bench-tune`; do not edit it
-by hand.
+({common} for all methods of the figure). This page is written by `make bench SUITE=tune`; do not
+edit it by hand.
 
 ## Settings
 

@@ -364,7 +364,7 @@ def page_of(found: dict[str, Any]) -> str:
         f"{ours[0]:.1f} s of every number, importing scikit-learn's {theirs[0]:.1f} s.",
         "",
         f"Measured on {found['environment']['date']}, {found['environment']['processor']}, commit "
-        f"{found['environment']['commit']}, by `make bench-hour`.",
+        f"{found['environment']['commit']}, by `make bench SUITE=hour`.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -10,7 +10,7 @@ A kernel of compact support sees the neighbours of a point and nobody else,
 so a matrix of n points with m neighbours each holds nm numbers instead of :math:`n^2`. Mercer
 finds them in a tree and solves by products with what is not zero. Here a surface is fitted to
 20,000 noisy points, and below are the time and the memory of fits of up to 200,000 points, as
-``make bench-compact`` has measured them.
+``make bench SUITE=compact`` has measured them.
 """
 
 import json

@@ -9,7 +9,8 @@ kernel values a row:
    \frac{n\, m\, (d\, t_\text{multiply} + t_\text{entry})}{\text{cores}}
    + \text{what } m \times m \text{ matrices and the cluster take}.
 
-The seconds of a term were measured on one core by ``make bench-plan`` and carried over to clusters
+The seconds of a term were measured on one core by ``make bench SUITE=plan`` and carried over to
+clusters
 that are not here. On a log-log scale, rows are a straight line of slope one wherever kernel values
 are what takes the time. To the left the lines bend where a cluster has nothing left to share out,
 and its scheduler and the one machine that factorizes set the time; further right they have a step

@@ -5,7 +5,8 @@ Intervals for a power plant and for bicycles
 How often intervals contain what comes, how wide they are, and where they fail: ours beside
 quantiles of boosted trees, conformalized forests and a Gaussian process. The hours of the power
 plant are drawn at random, so that promises for exchangeable data hold. Those of the bicycles come
-in their order, and the last quarter of two years is not like the rest. ``make studies`` measures it
+in their order, and the last quarter of two years is not like the rest. ``make reproduce
+ONLY=--studies`` measures it
 again.
 """
 

@@ -6,7 +6,7 @@ Two series with a season, a calendar and weather: the daily maxima of an electri
 competition asked for in 2001, and the half-hourly demand of Victoria in 2014. The kernel says what
 is known: a year comes back, Sundays differ from Mondays more in winter, demand follows the hour,
 the kind of day and the temperature. Beside it stand boosted trees and simpler rules; the table
-holds all of them, wins and losses. ``make studies`` measures it again.
+holds all of them, wins and losses. ``make reproduce ONLY=--studies`` measures it again.
 """
 
 import sys

@@ -4,7 +4,8 @@ Missing inputs: Pima
 
 Five measurements of 768 women, a tenth of all cells missing, half of one column. Are gaps better
 charged by their risk, filled in, or left to trees that branch on them? Further cells are removed at
-random; every machine is tuned in the same way on the training rows. ``make studies`` measures it
+random; every machine is tuned in the same way on the training rows. ``make reproduce
+ONLY=--studies`` measures it
 again.
 """
 

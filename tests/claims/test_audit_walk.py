@@ -1,4 +1,4 @@
-"""No estimator that saw held-out rows is called checked: a sample of ``make audit-walk``."""
+"""No estimator that saw held-out rows is called checked: a sample of the walk of the night."""
 
 import pytest
 

@@ -1,7 +1,8 @@
 """Two thousand hostile fits: an answer with a bound that holds, or a sentence.
 
-What a case is says `hostile.generator`, what counts as which end `hostile.judge`. ``make fuzz`` has
-a hundred thousand more, counts how they end, and prints for each failure what it is; in `tests`,
+What a case is says `hostile.generator`, what counts as which end `hostile.judge`. ``make night
+STEPS=fuzz``
+has two thousand more, counts how they end, and prints for each failure what it is; in `tests`,
 ``python -m hostile.fuzz NUMBER 1`` makes it again.
 """
 

@@ -1,6 +1,6 @@
 """Hundreds of hostile files, in processes of their own: none crashes, costs or takes too much.
 
-Run with ``make hostile-files``, which prints how the files ended and fails if one did not end well.
+``make night STEPS=hostile-files`` prints how the files ended, and fails if one did not end well.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A sample of the files of ``make hostile-files``: none ends its process or takes too much."""
+"""A sample of the hostile files of the night: none ends its process or takes too much."""
 
 import sys
 

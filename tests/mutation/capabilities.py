@@ -1,7 +1,7 @@
 """Break the formula of each capability once, and run only the tests that its row names.
 
 Run from the folder of the tests, ``python -m mutation.capabilities``, or by
-``make mutants-capabilities``. capabilities.jsonl has one line for every row of
+``make mutants ROOM=capabilities``. capabilities.jsonl has one line for every row of
 `docs/capabilities.md` that is done: the file and the function of the formula, its line and the line
 that stands there instead, and which test noticed, at first and at last. The changed module is made
 in a process of its own; no file is written. A line may be corrected by hand: without a status it is
