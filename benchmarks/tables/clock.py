@@ -1,7 +1,6 @@
-"""The recommended estimators by the clock: budgets, estimates of the time, threads, predictions.
+"""The recommended estimators by the clock: budgets, threads, predictions.
 
-``clock.py budget`` prints how long fits take that are given 2 to 30 seconds, ``clock.py estimate``
-what the first line of a ``verbose`` fit says beside the time that it takes, and ``clock.py jobs``
+``clock.py budget`` prints how long fits take that are given 2 to 30 seconds, and ``clock.py jobs``
 the time and the processor time of one and of two machines at a time, with the largest difference of
 their predictions, and how much faster two threads multiply matrices at that moment: where that is
 near 1 there is no second core, and the comparison says nothing. ``clock.py predict`` prints the
@@ -11,8 +10,6 @@ which then stands still while others run.
 """
 
 import argparse
-import contextlib
-import io
 import os
 import sys
 import threading
@@ -34,7 +31,7 @@ from mercer import AutoClassifier, AutoRegressor
 # Columns and classes of made tables; no class is a number.
 MADE = {"numbers": (8, 0), "two": (8, 2), "seven": (8, 7), "wide": (49, 0), "wide two": (49, 2)}
 BUDGETS = (2.0, 5.0, 10.0, 30.0)
-# Real sets and rows for estimates.
+# Real sets and rows.
 SETS = (
     "concrete:500", "phoneme:500", "spambase:500", "segment:500", "airfoil:1000", "bank32nh:1000",
     "german_credit:500", "california:2000", "satimage:2000", "adult:2000", "pol:4000",
@@ -149,35 +146,9 @@ def predictions(names: list[str]) -> None:
         print(f"{name:18s}" + "".join(f"{ms:13.2f}" for ms in took) + f"  {', '.join(parts)}")
 
 
-class Terminal(io.StringIO):
-    """Says that it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def estimates(names: list[str]) -> None:
-    print(f"{'set':18s}{'columns':>8s}{'estimate':>10s}{'clock':>8s}{'ratio':>7s}  the line")
-    ratios = []
-    for name in names:
-        estimator, X, y, _ = real(name)
-        said = Terminal()
-        with contextlib.redirect_stderr(said):
-            clock, processor = timed(estimator(verbose=True), X, y)
-        lines = [line.strip() for line in said.getvalue().split("\r") if " of about " in line]
-        estimate = float(lines[0].split(" of about ")[1].split(" s")[0])
-        ratios.append(estimate / clock)
-        print(
-            f"{name:18s}{X.shape[1]:8d}{estimate:10.0f}{clock:8.1f}{ratios[-1]:7.2f}  {lines[0]}"
-            f" (processor {processor:.1f}, load {os.getloadavg()[0]:.1f})",
-            flush=True,
-        )
-    print(f"estimate over time from {min(ratios):.2f} to {max(ratios):.2f}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["budget", "estimate", "jobs", "predict"])
+    parser.add_argument("what", choices=["budget", "jobs", "predict"])
     parser.add_argument("--tables", nargs="+", default=list(MADE))
     parser.add_argument("--rows", type=int, nargs="+", default=[1000, 10_000, 50_000])
     parser.add_argument("--seconds", type=float, nargs="+", default=list(BUDGETS))
@@ -192,8 +163,6 @@ def main() -> None:
         estimator().fit(X, y)
     if asked.what == "budget":
         budgets(asked.tables, asked.rows, asked.seconds)
-    elif asked.what == "estimate":
-        estimates(asked.sets)
     elif asked.what == "predict":
         predictions(asked.sets)
     else:

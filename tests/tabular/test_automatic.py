@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import AutoClassifier, AutoRegressor
-from mercer.tabular import automatic, pilot
+from mercer.tabular import automatic
 from mercer.tabular.members import Cost
 from mercer.tabular.tasks import Squares
 
@@ -341,7 +341,7 @@ def test_a_machine_that_was_begun_is_ended():
 
 def test_budget_ends_the_fit(monkeypatch):
     X, y = smooth(300)
-    pilot.compile_loops()
+    automatic.compile_loops()
     # By this clock a second passes from one look at it to the next.
     ticks = itertools.count()
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
@@ -355,15 +355,15 @@ def test_budget_ends_the_fit(monkeypatch):
 def test_the_budget_is_not_spent_on_compiling(monkeypatch, kind):
     """The first fit of a process has all rows, although its first kernels take half a minute."""
     X, y = smooth(500)
-    clock, first, judge = [0.0], [30.0], pilot.judge
+    clock, first, judge = [0.0], [30.0], automatic.judge
     monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
 
     def slow(name, candidate, columns, task):
         clock[0] += first.pop() if first else 0.0
         return judge(name, candidate, columns, task)
 
-    monkeypatch.setattr(pilot, "judge", slow)
-    pilot.compile_loops.cache_clear()
+    monkeypatch.setattr(automatic, "judge", slow)
+    automatic.compile_loops.cache_clear()
     y = y if kind is AutoRegressor else y > 0
     machine = kind(members=["gaussian"], budget=5.0).fit(X, y)
     assert not first

@@ -10,7 +10,6 @@ import pytest
 
 from mercer import AutoRegressor
 from mercer.data.progress import PATIENCE, Line
-from mercer.tabular.pilot import Expected, growth
 from mercer.tabular.telling import Telling
 
 
@@ -27,24 +26,16 @@ def clock(monkeypatch):
     return now
 
 
-def test_what_is_left_takes_as_much_longer_as_what_is_done_did(clock):
+def test_what_is_left_takes_as_long_as_what_is_done_did(clock):
     now = Telling(AutoRegressor(), planned=3)
-    clock[0] = 1.0
-    now.expect(Expected({"a": 2.0, "b": 2.0, "c": 4.0}, rest=3.0), jobs=1)
-    assert now.expected == 1.0 + 8.0 + 3.0
     now.begin("a")
-    clock[0] = 5.0
-    now.end("a", 4.0)  # twice as long
-    assert now.expected == 5.0 + 2.0 * (6.0 + 3.0)
+    assert now.expected is None
+    clock[0] = 4.0
+    now.end("a", 4.0)
+    assert now.expected == 12.0
     clock[0] = 6.0
-    now.end("b", 1.0)
-    assert now.expected == 6.0 + 5.0 / 4.0 * (4.0 + 3.0)
-
-
-def test_machines_of_several_jobs_share_the_time(clock):
-    now = Telling(AutoRegressor(), planned=2)
-    now.expect(Expected({"a": 2.0, "b": 2.0}, rest=3.0), jobs=2)
-    assert now.expected == 2.0 + 3.0
+    now.end("b", 2.0)
+    assert now.expected == 9.0
 
 
 def test_short_fits_and_fits_with_a_budget_have_no_advice():
@@ -166,9 +157,3 @@ def test_other_threads_are_silent(monkeypatch, clock):
     with ThreadPoolExecutor(1) as pool:
         pool.submit(fitted, monkeypatch, terminal, clock).result()
     assert terminal.getvalue() == ""
-
-
-def test_more_rows_take_longer():
-    # A search of all rows, and searches of few rows that go on with some and with all of them.
-    assert 1.0 == growth(250, 250) < growth(250, 375)
-    assert 1.0 < growth(250, 500) < growth(250, 1000)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._deadline import deadline, time_left
+from mercer._deadline import deadline, no_deadline, time_left
 from mercer._fitting import AllOrNothing
 from mercer._jobs import at_once
 from mercer._optional import plugin
@@ -42,12 +42,11 @@ from mercer.tabular.members import (
     judge_metric,
     nested_predictions,
 )
-from mercer.tabular.pilot import expect
-from mercer.tabular.tasks import FOLDS, Task
+from mercer.tabular.tasks import FOLDS, Logistic, Squares, Task
 from mercer.tabular.telling import told
 from mercer.tabular.trees import BOOSTING, TREES, Ensemble, enlarge_trees, judge_trees
 
-__all__ = ["BY_NAME", "TREES_BY_NAME", "Automatic", "LeftOutPredictions", "Plan"]
+__all__ = ["BY_NAME", "TREES_BY_NAME", "Automatic", "LeftOutPredictions", "Plan", "compile_loops"]
 
 
 BY_NAME = {candidate.name: candidate for candidate in CANDIDATES}
@@ -70,14 +69,38 @@ KEPT = 3
 # Machines that are fitted to all rows in parts where there are more than max_rows, and rows that
 # judge between these and the exact machines.
 ENLARGED, HELD = 2, 5000
-# Cells of a table from which a pilot is short beside the fit: of 4,800 it takes a sixth of it.
-PILOT = 10_000
+# Rows and columns of the fits that compile loops.
+SMALL = 40, 3
 # Share of the budget that fitting one machine may take; choosing its scales takes more.
 FITTING = 0.2
 # Standard errors by which left-out predictions must be better than a constant.
 PROOF = 2.0
 # Standard errors beyond which the choice of scales cannot have made the difference.
 CLEAR = 8.0
+
+
+@cache
+def compile_loops(classes: bool = False) -> None:
+    """Compile or load the loops of a fit, once in a process.
+
+    A budget is for fits. Compiling takes ten seconds at the first use after an installation: within
+    a budget of one second nothing but the fewest rows would be left.
+
+    Parameters
+    ----------
+    classes : bool, default=False
+        Whether targets are classes.
+    """
+    n, p = SMALL
+    X = np.random.default_rng(0).normal(size=(n, p))
+    columns = TableSample(X, np.arange(p), np.arange(0), n, n, 0, [str(j) for j in range(p)])
+    tasks: list[Task] = [Squares(np.sin(X[:, :1]), np.ones(n))]
+    if classes:  # two of them, and several under the softmax loss
+        tasks += [Logistic(np.arange(n) % k, k, np.ones(n)) for k in (2, 3)]
+    with no_deadline():
+        for task in tasks:
+            for candidate in CANDIDATES[:2]:
+                judge(candidate.name, candidate, columns, task)
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,15 +354,9 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
                 columns.features(candidate)
             elif isinstance(candidate, Ensemble):
                 _ = columns.ranked
-        now, jobs = told(), at_once(self.n_jobs)
+        now = told()
         now.planned = len(plan)
-        # Where nobody asked, the first machine of a small table tells how long the others take.
-        asked = self.verbose is not None or columns.judged * columns.X.shape[1] >= PILOT
-        if now.line.live and self.budget is None and asked:
-            now.go_on("measuring how long it takes")
-            now.expect(expect(plan, columns, KEPT), jobs)
-            now.go_on("fitting")
-        for name, member in call_ready(fit, pick, jobs):
+        for name, member in call_ready(fit, pick, at_once(self.n_jobs)):
             done[name] = member
             now.end(name, member.seconds)
         now.go_on("putting machines together")

@@ -22,10 +22,10 @@ from mercer.tabular.automatic import (
     Automatic,
     LeftOutPredictions,
     Plan,
+    compile_loops,
 )
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
-from mercer.tabular.pilot import compile_loops
 from mercer.tabular.spread import ErrorScales
 from mercer.tabular.stacking import convex_weights, without_negligible
 from mercer.tabular.tasks import Squares
@@ -81,9 +81,9 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         matrices have all threads of BLAS instead, on which last digits depend.
     verbose : bool, optional
         Show on a terminal or in a notebook one line that is drawn anew: what is being fitted, how
-        many machines are done, the time and about how long all of it takes, which a pilot on few
-        rows tells. By default the line appears after two seconds, and nothing is printed elsewhere;
-        True shows it at once, and prints a line for every machine elsewhere; False shows nothing.
+        many machines are done, the time and, once a machine is done, about how long all of it
+        takes. By default the line appears after two seconds, and nothing is printed elsewhere; True
+        shows it at once, and prints a line for every machine elsewhere; False shows nothing.
     random_state : int, default=0
         Which rows are drawn, and folds.
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from mercer._fitting import say
 from mercer.data.progress import Line, about
-from mercer.tabular.pilot import Expected
 
 __all__ = ["Telling", "telling", "told"]
 
@@ -43,16 +42,7 @@ class Telling:
     """Names of the machines that are being fitted."""
 
     expected: float | None = None
-    """Seconds that the whole fit is expected to take."""
-
-    foreseen: Expected = field(default_factory=Expected)
-    """Seconds that its parts are expected to take."""
-
-    jobs: int = 1
-    """Number of machines that are fitted at the same time."""
-
-    took: dict[str, float] = field(default_factory=dict)
-    """Seconds that machines took."""
+    """Seconds that the whole fit takes if machines take as long as those that are done."""
 
     line: Line = field(init=False)
 
@@ -93,32 +83,11 @@ class Telling:
         if name in self.running:
             self.running.remove(name)
         self.done += 1
-        self.took[name] = seconds
-        self.expect_again()
+        passed = time.monotonic() - self.line.began
+        self.expected = passed * max(self.planned, self.done) / self.done
         if not self.line.live:
             say(self.machine, f"{name}: {seconds:.1f} s")
         self.line.update()
-
-    def expect(self, foreseen: Expected, jobs: int) -> None:
-        """Take in what a pilot says of the time of the parts."""
-        self.foreseen, self.jobs = foreseen, jobs
-        self.expect_again()
-        self.line.update()
-
-    def expect_again(self) -> None:
-        """Expect what is left to take as much longer or shorter as what is done did."""
-        parts = self.foreseen.machines
-        if not parts:  # no pilot: machines take about as long as those that are done
-            if self.done and self.machine.budget is None:
-                passed = time.monotonic() - self.line.began
-                self.expected = passed * max(self.planned, self.done) / self.done
-            return
-        known = sum(parts.get(name, 0.0) for name in self.took)
-        took = sum(seconds for name, seconds in self.took.items() if name in parts)
-        left = sum(seconds for name, seconds in parts.items() if name not in self.took)
-        ratio = took / known if known > 0 else 1.0
-        passed = time.monotonic() - self.line.began
-        self.expected = passed + ratio * (left / self.jobs + self.foreseen.rest)
 
     def go_on(self, doing: str) -> None:
         """Say what is done next."""

@@ -21,9 +21,9 @@ from mercer._lazily import lazily
 from mercer._typing import Array
 from mercer.tabular.forest import Forest
 from mercer.tabular.members import Member, TableSample, predicted_by_folds
-from mercer.tabular.tasks import FOLDS, Logistic, Task, TreeNumbers, TreeVotes
+from mercer.tabular.tasks import Logistic, Task, TreeNumbers, TreeVotes
 
-__all__ = ["BOOSTING", "TREES", "Ensemble", "enlarge_trees", "judge_trees", "pilot_trees"]
+__all__ = ["BOOSTING", "TREES", "Ensemble", "enlarge_trees", "judge_trees"]
 
 # Whoever fits no trees (most numbers, `members="kernels"`) does not wait for their modules.
 (
@@ -52,8 +52,6 @@ GROWN = 300
 STEP, ROUNDS, PATIENCE = 0.06, 1000, 20
 # Rows that tell how much columns matter to boosting.
 MOVED = 200
-# Trees that tell how long all of them take, and rounds after which boosting usually ends.
-PILOTED, USUAL_ROUNDS = 20, 150
 
 
 @dataclass(frozen=True)
@@ -151,30 +149,6 @@ def enlarge_trees(member: Member, columns: TableSample, task: Task, end: int) ->
         machine=machine,
         seconds=time.perf_counter() - began,
     )
-
-
-def pilot_trees(ensemble: Ensemble, columns: TableSample, task: Task, few: int) -> float:
-    """Return seconds that trees of all rows are expected to take, from some of them on few rows.
-
-    Parameters
-    ----------
-    ensemble, columns, task :
-        As in :func:`judge_trees`.
-    few : int
-        Number of rows.
-    """
-    began, rows = time.perf_counter(), np.arange(min(few, columns.fitted))
-    template = ensemble.made(task, columns.seed)
-    trees = "n_estimators" if ensemble.bagged else "max_iter"
-    template.set_params(**{trees: PILOTED})
-    if ensemble.bagged:
-        template.set_params(oob_score=False)
-    Z = columns.ranked(columns.X[rows])
-    _fit(template, Z, task, rows)
-    # A guess: half of the time of trees of few rows does not grow with the rows.
-    growth = 0.5 + 0.5 * columns.fitted / len(rows)
-    usual, fits = (GROWN, 1.0) if ensemble.bagged else (USUAL_ROUNDS, 1.0 + FOLDS)
-    return (time.perf_counter() - began) * growth * fits * usual / PILOTED
 
 
 def _fit(template: Any, Z: Array, task: Task, rows: NDArray[np.intp]) -> Any:
