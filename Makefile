@@ -73,7 +73,7 @@ bench: $(READY)  ## suites of benchmarks, SUITE=small or "small linear"; without
 # ONLY="--short", "--studies" or a name.
 ONLY ?=
 reproduce: $(READY)  ## the experiments of the documents run again, resumable, half an hour; ONLY=--short two minutes
-	$(ONE_THREAD) $(BIN)/python papers/run.py $(ONLY)
+	$(ONE_THREAD) $(BIN)/python packages/mercer-research/papers/run.py $(ONLY)
 
 LAW_FIRST ?= 0
 LAW_FITS ?= 5000

@@ -134,7 +134,7 @@ GROUPS = {
     "Inside": ("problems", "solvers", "programs", "gram"),
 }
 
-# Rooms of `mercer.research`, at the end.
+# Rooms of `mercer_research`, at the end.
 RESEARCH = (
     "estimators",
     "kernels",
@@ -243,10 +243,10 @@ def write_reference(app, config):
         module = importlib.import_module(name)
         pages |= {f"{name}.{one}" for one in public(module)}
         lines += section(name, paragraphs(module)[0], name, public(module), "~")
-    word, text = paragraphs(importlib.import_module("mercer.research"))
+    word, text = paragraphs(importlib.import_module("mercer_research"))
     lines += ["Research", "--------", "", word, "", text, ""]
     for room in RESEARCH:
-        name = f"mercer.research.{room}"
+        name = f"mercer_research.{room}"
         module = importlib.import_module(name)
         pages |= {f"{name}.{one}" for one in public(module)}
         lines += section(name, " ".join(paragraphs(module)), name, public(module), "~")

@@ -2,7 +2,7 @@
 
 A stable name keeps its meaning and its parameters: a change is announced by a warning, two minor
 releases ahead. A provisional name may change in a minor release, and the changelog says so. All of
-``mercer.research`` may change without notice. Names of the front door are stable; for all others
+``mercer_research`` may change without notice. Names of the front door are stable; for all others
 the room decides.
 """
 

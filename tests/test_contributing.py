@@ -53,8 +53,8 @@ def test_the_reference_has_every_room_with_public_names():
 
 
 def test_research_says_what_it_is():
-    inside = [f"mercer.research.{room}" for row in RESEARCH for room in row]
-    for name in ["mercer.research", *inside]:
+    inside = [f"mercer_research.{room}" for row in RESEARCH for room in row]
+    for name in ["mercer_research", *inside]:
         assert import_module(name).__doc__.startswith("Research: may change without notice.")
 
 
@@ -63,7 +63,7 @@ def test_no_page_sends_a_user_to_research():
         name
         for row in RESEARCH
         for room in row
-        for name, found in vars(import_module(f"mercer.research.{room}")).items()
+        for name, found in vars(import_module(f"mercer_research.{room}")).items()
         if hasattr(found, "fit")
     }
     assert {"Bridge", "FusedLSSVR", "ParzenWindow"} <= machines
@@ -73,7 +73,7 @@ def test_no_page_sends_a_user_to_research():
     for page in [*folders, docs / "choose.md", docs / "chart.py", ROOT / "README.md"]:
         named = set(re.findall(r"\w+(?:\.\w+)*", page.read_text(encoding="utf-8")))
         assert not named & machines, page.name
-        assert not [name for name in named if name.startswith("mercer.research")], page.name
+        assert not [name for name in named if name.startswith("mercer_research")], page.name
 
 
 def test_the_chart_links_to_pages_that_there_are():

@@ -259,7 +259,7 @@ def test_imports_point_down():
 def test_nobody_names_research():
     # Names in strings, by which modules are loaded on first use, are no imports to the reader.
     outside = (p for p in PACKAGE.rglob("*.py") if PACKAGE / "research" not in p.parents)
-    assert not [p.name for p in outside if "mercer.research" in p.read_text(encoding="utf-8")]
+    assert not [p.name for p in outside if "mercer_research" in p.read_text(encoding="utf-8")]
 
 
 def test_one_module_imports_private_names_of_scikit_learn():
@@ -297,13 +297,13 @@ def test_rooms_import_public_modules_of_other_rooms():
         ("from mercer.losses import _tables", {("solvers.smo", "losses._tables")}),
         ("from mercer.losses.base import _slope", {("solvers.smo", "losses.base._slope")}),
         ("from mercer.solvers._loops import f\nfrom mercer._params import _same", set()),
-        ("from mercer.research.linear import _model", {("solvers.smo", "research.linear._model")}),
+        ("from mercer_research.linear import _model", {("solvers.smo", "research.linear._model")}),
         ("from mercer.losses.base import Loss\nfrom mercer import losses", set()),
     ],
 )
 def test_private_modules_and_names_of_other_rooms_are_seen(tmp_path, source, expected):
     files = {"losses/_tables": "", "losses/base": "", "solvers/_loops": "", "_params": ""}
-    files["research/linear/_model"] = "from mercer.research.linear import _model"
+    files["research/linear/_model"] = "from mercer_research.linear import _model"
     assert borrowed(make_tree(tmp_path, files | {"solvers/smo": source})) == expected
 
 
@@ -336,7 +336,7 @@ def test_a_sound_tree_has_no_violations(tmp_path):
             "estimators/svr": "from mercer._sklearn import fit_context\nimport mercer.solvers.smo",
             "plotting/path": "def draw():\n    import matplotlib.pyplot",
             "research/linear/ridge": "from mercer.estimators.svr import SVR\nimport sklearn",
-            "research/fusion/path": "import mercer.research.linear.ridge",
+            "research/fusion/path": "import mercer_research.linear.ridge",
         },
     )
     (package / "__init__.py").write_text(
@@ -360,20 +360,20 @@ def test_a_sound_tree_has_no_violations(tmp_path):
         ({"solvers/smo": "from mercer import SVC"}, "mercer is not below"),
         ({"losses/base": "if TYPE_CHECKING:\n    import mercer.gram"}, "mercer.gram is not below"),
         ({"rooms/base": ""}, "the map has no room 'rooms'"),
-        ({"io/model": "import mercer.research.linear"}, "mercer.research.linear is not below"),
+        ({"io/model": "import mercer_research.linear"}, "mercer_research.linear is not below"),
         ({"io/model": "import mercer_studio.cli"}, "mercer_studio does not belong"),
-        ({"__main__": "import mercer.research"}, "mercer.research is not below"),
+        ({"__main__": "import mercer_research"}, "mercer_research is not below"),
         (
             {
-                "__init__": "def __getattr__(n):\n    from mercer.research.linear import Bridge",
+                "__init__": "def __getattr__(n):\n    from mercer_research.linear import Bridge",
                 "research/linear/bridge": "",
             },
-            "mercer.research.linear is not below mercer",
+            "mercer_research.linear is not below mercer",
         ),
-        ({"research/linear/a": "import mercer.research.fusion"}, "research.fusion is not below"),
-        ({"research/linear/a": "import mercer.research.density"}, "research.density is not below"),
-        ({"research/operators/a": "import mercer.research.covering"}, "covering is not below"),
-        ({"claims/a": "import mercer.research.covering"}, "covering is not below"),
+        ({"research/linear/a": "import mercer_research.fusion"}, "research.fusion is not below"),
+        ({"research/linear/a": "import mercer_research.density"}, "research.density is not below"),
+        ({"research/operators/a": "import mercer_research.covering"}, "covering is not below"),
+        ({"claims/a": "import mercer_research.covering"}, "covering is not below"),
         ({"research/fusion/a": "import matplotlib"}, "matplotlib does not belong"),
         ({"research/rooms/a": ""}, "the map has no room 'research.rooms'"),
         ({"losses/base": "import mercer.rooms"}, "the map has no room 'rooms'"),

@@ -19,7 +19,7 @@ def test_every_public_name_has_a_level():
     found = {name: levels.level(name) for name, _ in public_names()}
     assert set(found.values()) == {"stable", "provisional", "research"}
     research = {name for name, one in found.items() if one == "research"}
-    assert research == {name for name in found if name.startswith("mercer.research.")}
+    assert research == {name for name in found if name.startswith("mercer_research.")}
     assert {found[f"mercer.{name}"] for name in mercer.__all__} == {"stable"}
 
 

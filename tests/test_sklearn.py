@@ -61,15 +61,16 @@ from mercer.preprocessing import (
     Scaler,
     TableEncoder,
 )
-from mercer.research.density import EmpiricalCDF, GaussianDensity, ParzenWindow
-from mercer.research.estimators import (
+from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, ThresholdSelector
+from mercer_research.density import EmpiricalCDF, GaussianDensity, ParzenWindow
+from mercer_research.estimators import (
     HardMarginSVC,
     HardTubeSVR,
     NuSparseClassifier,
     NuSparseRegressor,
     PartiallyLinearRegressor,
 )
-from mercer.research.linear import (
+from mercer_research.linear import (
     Bridge,
     FusedRidge,
     KernelPerceptron,
@@ -84,8 +85,7 @@ from mercer.research.linear import (
     ValidatedLasso,
     ValidatedSelection,
 )
-from mercer.research.selection import FixedComplexity
-from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, ThresholdSelector
+from mercer_research.selection import FixedComplexity
 
 # Whoever is not in this file is here: checked beside its own tests, or not at all, with the reason.
 TESTS = Path(__file__).parent

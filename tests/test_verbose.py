@@ -30,12 +30,12 @@ from mercer.estimators import (
 )
 from mercer.manifold import PrincipalCurve, PrincipalManifold, PrincipalManifoldCV
 from mercer.regularizers import Increasing
-from mercer.research.estimators import HardMarginSVC
-from mercer.research.fusion import SparseSubstrate, SparseSubstrateClassifier
-from mercer.research.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
-from mercer.research.manifold import KPlanes, VectorQuantizer
-from mercer.research.selection import FixedComplexity
 from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, ThresholdSelector
+from mercer_research.estimators import HardMarginSVC
+from mercer_research.fusion import SparseSubstrate, SparseSubstrateClassifier
+from mercer_research.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
+from mercer_research.manifold import KPlanes, VectorQuantizer
+from mercer_research.selection import FixedComplexity
 from unchanged.signatures import estimators
 
 # Fits too short for a line, with the reason.

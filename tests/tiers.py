@@ -18,12 +18,12 @@ LONGEST_CASE_SECONDS = 0.2
 
 # Fuzzed input, files made to do harm, clusters under faults, and the wing that may change.
 NIGHTLY = (
-    "src/mercer/research/",
+    "packages/mercer-research/src/mercer_research/",
     "tests/cluster/test_faults.py",
     "tests/hostile/",
     "tests/hostile_files/",
     "tests/mutation/",
-    "tests/research/",
+    "packages/mercer-research/tests/",
 )
 
 

@@ -80,7 +80,7 @@ TASKS = {
     ),
     "reproduce": Task(
         "the experiments of the documents with few data sets, two minutes",
-        ("python papers/run.py --short",),
+        ("python packages/mercer-research/papers/run.py --short",),
     ),
     "benchmarks": Task("short benchmarks", (f"python benchmarks/run.py {SHORT}",)),
     "twice": Task(

@@ -44,7 +44,7 @@ from mercer.estimators import (
 )
 from mercer.kernels import Gaussian
 from mercer.regularizers import Constant, Convex, Functions, Increasing
-from mercer.research.estimators import HardMarginSVC, NuSparseClassifier, NuSparseRegressor
+from mercer_research.estimators import HardMarginSVC, NuSparseClassifier, NuSparseRegressor
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "knowledge.json"

@@ -23,9 +23,9 @@ from mercer.local import Local
 SHARE, SECONDS = 0.2, 0.5
 
 ROOMS = ("mercer", "mercer.estimators", "mercer.density", "mercer.manifold", "mercer.selection",
-         "mercer.research.density", "mercer.research.estimators", "mercer.research.fusion",
-         "mercer.research.linear", "mercer.research.manifold",
-         "mercer.research.selection")  # fmt: skip
+         "mercer_research.density", "mercer_research.estimators", "mercer_research.fusion",
+         "mercer_research.linear", "mercer_research.manifold",
+         "mercer_research.selection")  # fmt: skip
 
 # Rows with which a fit takes several seconds.
 ROWS = {

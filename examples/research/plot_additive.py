@@ -10,7 +10,7 @@ differ from the residuals of the samples left out,
 .. math:: \min_{a, b} \|e\|^2 + \|e - e^v\|^2,
 
 without any constant to tune. It is one of two modes of
-:class:`~mercer.research.fusion.AdditiveRegularization`, which gives every sample a constant of its
+:class:`~mercer_research.fusion.AdditiveRegularization`, which gives every sample a constant of its
 own where other machines have one C.
 """
 
@@ -18,8 +18,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer.kernels import Gaussian
-from mercer.research.fusion import AdditiveRegularization
 from mercer.smoothing import Spectral
+from mercer_research.fusion import AdditiveRegularization
 
 rng = np.random.default_rng(0)
 x = np.sort(rng.uniform(-3, 3, 60))

@@ -18,8 +18,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer.kernels import Gaussian
-from mercer.research.diagnostics import bias_variance
 from mercer.smoothing import Spectral
+from mercer_research.diagnostics import bias_variance
 
 rng = np.random.default_rng(4)
 n, noise = 100, 0.1

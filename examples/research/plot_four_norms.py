@@ -16,7 +16,7 @@ too little to be seen in forty samples.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer.research.linear import NormRegression
+from mercer_research.linear import NormRegression
 
 rng = np.random.default_rng(0)
 n, p, runs = 100, 5, 40

@@ -7,7 +7,7 @@ them is a list of shrinkage factors,
 
 .. math:: \mu_j = \frac{\sigma_j}{\sigma_j + 1/C},
 
-and the errors on validation data are quadratic in them. :class:`~mercer.research.fusion.FusedLSSVR`
+and the errors on validation data are quadratic in them. :class:`~mercer_research.fusion.FusedLSSVR`
 minimizes these errors over the curve, over its convex hull (averages of machines), or over all
 filters that are ordered as those of a C are (a convex program). Each set holds the one before it,
 so that its best machine errs no more on the validation data, and the minimum over the largest set
@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer.kernels import Gaussian
-from mercer.research.fusion import FusedLSSVR
+from mercer_research.fusion import FusedLSSVR
 
 rng = np.random.default_rng(2)
 X = rng.uniform(-3, 3, (110, 1))

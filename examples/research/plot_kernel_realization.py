@@ -20,8 +20,8 @@ import numpy as np
 
 from mercer import KernelRegressor
 from mercer.regularizers import Empty
-from mercer.research.kernels import self_convolution
-from mercer.research.series import realize
+from mercer_research.kernels import self_convolution
+from mercer_research.series import realize
 
 n, spacing = 1000, 0.1
 t = spacing * np.arange(n)

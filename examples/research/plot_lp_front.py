@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer import SVR
 from mercer.kernels import Gaussian
-from mercer.research.selection import FixedComplexity, pareto_path
+from mercer_research.selection import FixedComplexity, pareto_path
 
 rng = np.random.default_rng(1)
 x = np.sort(rng.uniform(-3, 3, 80))

@@ -12,7 +12,7 @@ that comes with every fit.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer.research.linear import LpMarginSVC, dual_norm
+from mercer_research.linear import LpMarginSVC, dual_norm
 
 rng = np.random.default_rng(10)
 y = np.repeat([-1, 1], 12)

@@ -12,8 +12,8 @@ the least :math:`\|w\|_1`; here it finds that the second input has nothing to sa
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer.research.linear import FusedRidge, lasso_homotopy, plausible_set
-from mercer.research.plotting import PathDisplay
+from mercer_research.linear import FusedRidge, lasso_homotopy, plausible_set
+from mercer_research.plotting import PathDisplay
 
 rng = np.random.default_rng(3)
 X = rng.standard_normal((60, 2)) @ np.array([[1.0, 0.6], [0.0, 0.8]])

@@ -9,13 +9,13 @@ as little as leaves a normal sample,
           |y_{(i)} - d_{(i)} - \mu - \sigma z_{(i)}| \le r,
 
 a linear program whose answer is not only a location: it has a scale, quantiles, and says which
-samples do not belong. See :func:`mercer.research.linear.robust_location`.
+samples do not belong. See :func:`mercer_research.linear.robust_location`.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer.research.linear import robust_location
+from mercer_research.linear import robust_location
 
 rng = np.random.default_rng(4)
 y, bad = rng.standard_normal(50), rng.random(50) < 0.25

@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.density import KernelCDF
 from mercer.kernels import Gaussian
-from mercer.research.density import EmpiricalCDF, ParzenWindow
+from mercer_research.density import EmpiricalCDF, ParzenWindow
 
 # B. W. Silverman, Density Estimation, 1986, table 2.1.
 table = (

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import stats
 
-from mercer.research.density import ChiSquareDensity, HistogramDensity, ParzenWindow
+from mercer_research.density import ChiSquareDensity, HistogramDensity, ParzenWindow
 
 rng = np.random.default_rng(0)
 first = rng.uniform(size=300) < 0.6

@@ -9,7 +9,7 @@ themselves,
 .. math:: \min_{a, b} \tfrac12 \|y - Ka - b\|^2 + \zeta \|a\|_1,
 
 leaves kernels where they are needed. Its weight is the largest whose cross-validated error is
-within a standard error of the best; see :class:`~mercer.research.fusion.SparseSubstrate`.
+within a standard error of the best; see :class:`~mercer_research.fusion.SparseSubstrate`.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer import SVR
 from mercer.kernels import Gaussian
-from mercer.research.fusion import SparseSubstrate
+from mercer_research.fusion import SparseSubstrate
 
 rng = np.random.default_rng(0)
 x = np.sort(rng.uniform(-3, 3, 100))

@@ -2,7 +2,7 @@ r"""
 Stability: how far a machine follows one sample
 ===============================================
 
-:class:`~mercer.research.fusion.StableLSSVR` has no C. It fits the residuals of samples left out
+:class:`~mercer_research.fusion.StableLSSVR` has no C. It fits the residuals of samples left out
 under a bound on how much leaving a sample out may change its residual,
 
 .. math:: \min_f \sum_k (e_k^v)^2 \quad\text{subject to}\quad |e_k - e_k^v| \le \alpha_S .
@@ -15,9 +15,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer.kernels import Gaussian
-from mercer.research.fusion import StableLSSVR
-from mercer.research.plotting import LCurveDisplay, StabilityDisplay
-from mercer.research.selection import l_curve
+from mercer_research.fusion import StableLSSVR
+from mercer_research.plotting import LCurveDisplay, StabilityDisplay
+from mercer_research.selection import l_curve
 
 rng = np.random.default_rng(2)
 x = np.linspace(0, 5, 75)[:, None]

@@ -13,8 +13,8 @@ import numpy as np
 
 from mercer import SVC
 from mercer.kernels import Gaussian
-from mercer.research.fusion import fuse_svm
-from mercer.research.selection import svm_path
+from mercer_research.fusion import fuse_svm
+from mercer_research.selection import svm_path
 
 rng = np.random.default_rng(1)
 X = rng.normal(size=(360, 2))

@@ -4,7 +4,7 @@ Few inputs or all of them
 
 Prices of houses in Boston and the quality of wines, by sums of functions of one input each: with
 those that maximal variation finds, with all of them, and with what other libraries of additive
-models make of them. ``python papers/run.py boston wine`` measures it again.
+models make of them. ``python packages/mercer-research/papers/run.py boston wine`` measures it again.
 """
 
 import sys

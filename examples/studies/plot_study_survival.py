@@ -5,7 +5,7 @@ Survival of patients
 Three studies of patients, most of them alive at the end of it or lost: machines that fit what is
 known of the logarithms of times, beside proportional hazards, a ranking machine and two kinds of
 trees, all tuned by the same search on the same splits. The table holds all of them, wins and
-losses; ``python papers/run.py survival`` measures it again.
+losses; ``python packages/mercer-research/papers/run.py survival`` measures it again.
 """
 
 import sys

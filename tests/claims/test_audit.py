@@ -34,8 +34,8 @@ from mercer.claims.copies import find_copies, identify
 from mercer.claims.record import Assumption
 from mercer.datasets import load_haberman, load_house_votes
 from mercer.kernels import Gaussian
-from mercer.research.covering import adaptive_margin_bound
 from mercer.selection import LSSVCCV, halve, tune
+from mercer_research.covering import adaptive_margin_bound
 
 TEST_BOUND = Bound(0.1, "binomial tail on held-out rows", trivial=0.4)
 TRAINING_BOUND = Bound(0.2, "PAC-Bayes", trivial=0.4)

@@ -31,8 +31,8 @@ from mercer.claims.weights import Weights, weights_of
 from mercer.inspect.gram import effective_dimension
 from mercer.kernels import Gaussian, Linear
 from mercer.regularizers import Empty
-from mercer.research.diagnostics import removal
-from mercer.research.diagnostics.removal import removal_change, stability_bound
+from mercer_research.diagnostics import removal
+from mercer_research.diagnostics.removal import removal_change, stability_bound
 
 
 def two_classes(m, seed=0):

@@ -18,7 +18,7 @@ from mercer.claims.pac_bayes import _clipped, pac_bayes_bound, randomized_regres
 from mercer.claims.rademacher import rademacher_bound, rademacher_margin_bound
 from mercer.claims.weights import Weights
 from mercer.kernels import Gaussian
-from mercer.research.diagnostics.removal import removal_change, stability_bound
+from mercer_research.diagnostics.removal import removal_change, stability_bound
 
 DRAWS, DELTA = 1000, 0.05
 ALLOWED = DRAWS * DELTA

@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from mercer import LSSVR, SVC, SVR
 from mercer.compression import with_precision
 from mercer.kernels import Gaussian
-from mercer.research.linear import NadarayaWatson
 from mercer.selection import SVRCV
+from mercer_research.linear import NadarayaWatson
 
 rng = np.random.default_rng(0)
 X, NEW = rng.normal(size=(200, 3)), rng.normal(size=(700, 3))

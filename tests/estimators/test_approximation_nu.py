@@ -21,7 +21,7 @@ from mercer.estimators import RobustLSSVR, TermSelector, ThinPlateSpline
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.regularizers import AutoRegressive
 from mercer.regularizers.null_space import Empty
-from mercer.research.estimators import RegularizationNetwork
+from mercer_research.estimators import RegularizationNetwork
 
 N = 120
 rng = np.random.default_rng(5)

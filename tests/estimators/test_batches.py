@@ -21,8 +21,8 @@ from mercer.kernels import BSpline, Gaussian, Matern, Wendland, products
 from mercer.machines import evaluating
 from mercer.machines.ls_report import UnavailableError
 from mercer.regularizers import Bounded, Increasing
-from mercer.research import density, fusion, linear, series
-from mercer.research import selection as held_out
+from mercer_research import density, fusion, linear, series
+from mercer_research import selection as held_out
 
 RELATIVE = 1e-12
 
@@ -46,7 +46,7 @@ REGRESSION = [
     *(
         mercer.KernelRegressor(),
         mercer.estimators.RobustLSSVR(c=1.0),
-        mercer.research.estimators.RegularizationNetwork(),
+        mercer_research.estimators.RegularizationNetwork(),
     ),
     *(
         mercer.selection.LSSVRCV(budget=2),
@@ -54,9 +54,9 @@ REGRESSION = [
         mercer.AdditiveRegressor(),
     ),
     *(
-        mercer.research.estimators.GeneralizedLeastSquares(),
+        mercer_research.estimators.GeneralizedLeastSquares(),
         mercer.UniversalKriging(),
-        mercer.research.estimators.HardTubeSVR(1.0),
+        mercer_research.estimators.HardTubeSVR(1.0),
     ),
     *(
         mercer.ConformalRegressor(),
@@ -65,11 +65,11 @@ REGRESSION = [
     ),
     *(
         mercer.MissingInputRegressor(),
-        mercer.research.estimators.PartiallyLinearRegressor(),
+        mercer_research.estimators.PartiallyLinearRegressor(),
         mercer.estimators.SparseRegressor(),
     ),
     *(
-        mercer.research.estimators.NuSparseRegressor(),
+        mercer_research.estimators.NuSparseRegressor(),
         mercer.QuantileBand(),
         mercer.estimators.SupportVectorTube(),
     ),
@@ -102,7 +102,7 @@ BINARY = [
         mercer.estimators.MissingInputClassifier(),
     ),
     *(
-        mercer.research.estimators.NuSparseClassifier(),
+        mercer_research.estimators.NuSparseClassifier(),
         mercer.estimators.SparseClassifier(),
         mercer.ShapeConstrainedClassifier(),
     ),
@@ -145,7 +145,7 @@ CASES = [
     (density.GaussianDensity(), X, None, MANY[:100]),
     (mercer.SmoothingSpline(), X[:, :1], SIGNAL, MANY[:, :1]),
     (mercer.CensoredRegressor(), X, ENDS, MANY),
-    (mercer.research.estimators.HardMarginSVC(), X, X[:, 0] > 0.0, MANY),
+    (mercer_research.estimators.HardMarginSVC(), X, X[:, 0] > 0.0, MANY),
     (mercer.estimators.MultiOutputSVR(), X, np.column_stack([SIGNAL, X[:, 2]]), MANY),
 ]
 # Machines without settings of their own here.

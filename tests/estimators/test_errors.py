@@ -10,7 +10,7 @@ from mercer.kernels import Gaussian
 from mercer.machines.best_linear import BestLinear
 from mercer.regularizers import ARMA, AutoRegressive, Covariance, MovingAverage
 from mercer.regularizers.errors import Independent
-from mercer.research.estimators import GeneralizedLeastSquares
+from mercer_research.estimators import GeneralizedLeastSquares
 
 T = np.arange(500.0)[:, None]
 CURVE = 2.0 * np.sin(T[:, 0] / 40.0)

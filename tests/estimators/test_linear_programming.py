@@ -11,7 +11,7 @@ from mercer.kernels import BSpline, Gaussian, Sigmoid
 from mercer.losses import EpsilonInsensitive, Pinball
 from mercer.machines.solving import EarlyStop
 from mercer.regularizers import Empty, Polynomial
-from mercer.research.estimators import NuSparseClassifier, NuSparseRegressor
+from mercer_research.estimators import NuSparseClassifier, NuSparseRegressor
 
 TOL = 1e-7
 

@@ -20,7 +20,7 @@ from mercer.inspect.margins import empirical_risk
 from mercer.kernels import Gaussian
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Logistic, Squared
 from mercer.reduced import Nystrom
-from mercer.research.estimators import HardMarginSVC, RegularizationNetwork
+from mercer_research.estimators import HardMarginSVC, RegularizationNetwork
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))

@@ -15,12 +15,12 @@ from mercer.solvers import SOLVERS
 ROOMS = (
     "mercer",
     "mercer.estimators",
-    "mercer.research.estimators",
-    "mercer.research.linear",
+    "mercer_research.estimators",
+    "mercer_research.linear",
     "mercer.density",
-    "mercer.research.density",
-    "mercer.research.fusion",
-    "mercer.research.selection",
+    "mercer_research.density",
+    "mercer_research.fusion",
+    "mercer_research.selection",
     "mercer.selection",
     "mercer.preprocessing",
 )

@@ -30,10 +30,10 @@ from mercer.estimators import (
     ThinPlateSpline,
 )
 from mercer.preprocessing import Imputer
-from mercer.research.estimators import GeneralizedLeastSquares, HardTubeSVR
-from mercer.research.selection import FixedComplexity
 from mercer.selection import LSSVCCV, LSSVRCV
 from mercer.solvers import ConvergenceWarning, Status
+from mercer_research.estimators import GeneralizedLeastSquares, HardTubeSVR
+from mercer_research.selection import FixedComplexity
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 2)), RNG.normal(size=40)

@@ -9,8 +9,8 @@ from mercer.inspect import margin_report
 from mercer.inspect.margins import empirical_risk, robustness_radius
 from mercer.kernels import Gaussian, Laplacian
 from mercer.losses import Hinge
-from mercer.research.diagnostics import TwoGaussians
-from mercer.research.estimators import HardMarginSVC
+from mercer_research.diagnostics import TwoGaussians
+from mercer_research.estimators import HardMarginSVC
 
 CLASSES = TwoGaussians([1.0, 0.5], [-1.0, 0.0], [[1.0, 0.3], [0.3, 0.5]])
 X, Y = CLASSES.draw(80, 0)

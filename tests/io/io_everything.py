@@ -7,8 +7,8 @@ from unchanged import fits
 
 # Values with a `fit` of their own, which are no models that somebody would save.
 VALUES = {
-    "research.series.autoregression.AutoRegression",
-    "research.series.autoregression.SpatialAutoRegression",
+    "mercer_research.series.autoregression.AutoRegression",
+    "mercer_research.series.autoregression.SpatialAutoRegression",
     "smoothing.differogram.DifferogramCloud",
     "smoothing.factored.Factored",
     "tune",

@@ -198,7 +198,7 @@ def test_trusted_types_are_classes_that_only_compute():
         "mercer.local.shelf.pickle",
         "mercer.local.shelf._in_files",
         "mercer.machines.base.KernelMachine.fit",
-        "mercer.research.plotting.path.PathDisplay",
+        "mercer_research.plotting.path.PathDisplay",
         "mercer..estimators.svr.SVR",
         "mercer/estimators.svr.SVR",
         "mercer.SVR",

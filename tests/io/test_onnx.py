@@ -138,8 +138,8 @@ MACHINES = {
     "blended": (mercer.LSSVR(C=2.0, approximation=Local(20, overlap=0.1, blend=True)), Y),
     "local classes": (mercer.KernelLogisticRegression(approximation=Local(leaf_size=15)), THREE),
     "local votes": (mercer.SVC(approximation=Local(leaf_size=15)), TWO),
-    "nearby": (mercer.research.linear.NadarayaWatson(), Y),
-    "network": (mercer.research.linear.RBFNetwork(5), Y),
+    "nearby": (mercer_research.linear.NadarayaWatson(), Y),
+    "network": (mercer_research.linear.RBFNetwork(5), Y),
     "threshold": (mercer.selection.ThresholdSelector(mercer.SVC()), TWO),
     "worst gaps": (mercer.MissingInputRegressor(strategy="worst"), Y),
     "auto": (mercer.AutoRegressor(), Y),
@@ -628,7 +628,7 @@ def test_every_predictor_converts_or_is_refused_by_name(everything):
     asked = 0
     for name, model, _, _ in everything:
         cls = fits.find(name)
-        without = ("manifold.", "density.", "research.manifold.")
+        without = ("manifold.", "density.", "mercer_research.manifold.")
         if not hasattr(model, "predict") or name.startswith(without):
             continue
         asked += 1

@@ -1,7 +1,7 @@
 """Kernels from eigenvalues; functions have no representation that could be evaluated."""
 
 from mercer.kernels import Kernel
-from mercer.research.kernels import Fourier
+from mercer_research.kernels import Fourier
 
 KERNELS: list[Kernel] = [
     Fourier([0.7, 1.0, 4.0, 9.0]),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mercer.kernels import Gaussian, Kernel, Matern
-from mercer.research.kernels.observed import Observed
+from mercer_research.kernels.observed import Observed
 
 PLACES = np.array([[0.0, 0.3], [0.5, -0.2], [1.5, 0.4]])
 

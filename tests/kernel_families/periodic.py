@@ -11,7 +11,7 @@ from mercer.kernels import (
     Periodized,
     RationalQuadratic,
 )
-from mercer.research.kernels.torus import Torus
+from mercer_research.kernels.torus import Torus
 
 KERNELS: list[Kernel] = [
     PeriodicGaussian(0.4),

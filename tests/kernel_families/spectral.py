@@ -1,8 +1,8 @@
 """Kernels given by their spectrum, by an operator, by a table."""
 
 from mercer.kernels import BandLimited, FromSpectrum, SpectralMixture
-from mercer.research.kernels.operator import Green
-from mercer.research.kernels.tabulated import Tabulated
+from mercer_research.kernels.operator import Green
+from mercer_research.kernels.tabulated import Tabulated
 
 # A density as a table has a representation that is an expression; a function has none.
 TRIANGLE = ((0.0, 1.0, 2.0), (1.0, 0.6, 0.0))

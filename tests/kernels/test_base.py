@@ -30,7 +30,7 @@ from mercer.kernels import (
 )
 from mercer.kernels.base import Support, put
 from mercer.kernels.points import BLOCK_BYTES
-from mercer.research import kernels as uncommon
+from mercer_research import kernels as uncommon
 
 EPS = np.finfo(np.float64).eps
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=repr)

@@ -42,7 +42,7 @@ SETTINGS = {
     "SparseKernelFeatures": [{}],
     "VectorQuantizer": [{"n_clusters": 4, "random_state": 0}],
 }
-ROOMS = ("mercer.manifold", "mercer.research.manifold")
+ROOMS = ("mercer.manifold", "mercer_research.manifold")
 EVERY = exported(ROOMS)
 CASES = [
     pytest.param(name, how, id=f"{name}-{k}")

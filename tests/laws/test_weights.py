@@ -11,16 +11,16 @@ from mercer import LSSVR, SVC, SVR, Nystrom
 from mercer.data import as_source
 from mercer.inspect.survival import interval_error
 from mercer.kernels import Gaussian
-from mercer.research.density import ChiSquareDensity, HistogramDensity
-from mercer.research.fusion.additive_cv import fast_fusion
-from mercer.research.linear.least_squares import least_squares
-from mercer.research.linear.norms import residual_scale
-from mercer.research.selection import FixedComplexity
-from mercer.research.selection.folds import Folds
 from mercer.selection import leave_one_out, tune
 from mercer.smoothing.scale import robust_scale
 from mercer.smoothing.survival import kaplan_meier, turnbull
 from mercer.smoothing.tube_width import fit_noise
+from mercer_research.density import ChiSquareDensity, HistogramDensity
+from mercer_research.fusion.additive_cv import fast_fusion
+from mercer_research.linear.least_squares import least_squares
+from mercer_research.linear.norms import residual_scale
+from mercer_research.selection import FixedComplexity
+from mercer_research.selection.folds import Folds
 from unchanged.signatures import estimators
 
 rng = np.random.default_rng(0)

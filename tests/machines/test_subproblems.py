@@ -24,9 +24,9 @@ from mercer.estimators import HeteroscedasticNuSVR, HeteroscedasticSVR, HuberSVR
 from mercer.machines.base import unfitted
 from mercer.machines.subproblems import Rows, SolvedSubproblem, prepare
 from mercer.regularizers import AutoRegressive
-from mercer.research.estimators import PartiallyLinearRegressor
 from mercer.solvers import minimize
 from mercer.solvers.solution import join
+from mercer_research.estimators import PartiallyLinearRegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))

@@ -12,7 +12,7 @@ from mercer import SmoothingSpline, UniversalKriging
 from mercer.estimators import ThinPlateSpline, estimate_errors
 from mercer.kernels import Matern, RadialBSpline
 from mercer.regularizers import ARMA, AutoRegressive, Constant, Functions
-from mercer.research.estimators import GeneralizedLeastSquares
+from mercer_research.estimators import GeneralizedLeastSquares
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 

@@ -8,7 +8,7 @@ from mercer import SVC
 from mercer.estimators import LeaveOneOutSVC
 from mercer.inspect import margin_report
 from mercer.plotting import AdaptiveMarginDisplay, MarginDisplay
-from mercer.research.diagnostics import TwoGaussians
+from mercer_research.diagnostics import TwoGaussians
 
 X, Y = TwoGaussians([1.0], [-1.0]).draw(40, 0)
 

@@ -5,9 +5,9 @@ import pytest
 from scipy import integrate
 
 from mercer.kernels import FromSpectrum, Gaussian, Matern, SpectralMixture
-from mercer.research.series.toeplitz import Toeplitz
 from mercer.series import kernel_from_power_spectrum
 from mercer.series.spectrum import PowerSpectrum, power_spectrum
+from mercer_research.series.toeplitz import Toeplitz
 
 
 def along(kernel, lags):

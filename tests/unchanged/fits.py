@@ -25,15 +25,15 @@ import mercer.manifold
 import mercer.preprocessing
 import mercer.reduced
 import mercer.regularizers
-import mercer.research.density
-import mercer.research.estimators
-import mercer.research.fusion
-import mercer.research.linear
-import mercer.research.manifold
-import mercer.research.selection
-import mercer.research.series
 import mercer.selection
 import mercer.smoothing
+import mercer_research.density
+import mercer_research.estimators
+import mercer_research.fusion
+import mercer_research.linear
+import mercer_research.manifold
+import mercer_research.selection
+import mercer_research.series
 from exported import unlisted
 
 Array = NDArray[Any]
@@ -216,21 +216,22 @@ for _name, _own in OWN.items():
 for _name in ("LSSVR", "KernelRegressor", "RobustLSSVR", "AdditiveRegressor"):
     regression(_name, several=True)
     extra(_name, "trend", Y, null_space=TREND)
-for _name in ("research.estimators.RegularizationNetwork", "ThinPlateSpline"):
+for _name in ("mercer_research.estimators.RegularizationNetwork", "ThinPlateSpline"):
     regression(_name, several=True)
-regression("research.estimators.PartiallyLinearRegressor")
-for _name in ("research.estimators.NuSparseRegressor", "QuantileBand", "SupportVectorTube"):
+regression("mercer_research.estimators.PartiallyLinearRegressor")
+for _name in ("mercer_research.estimators.NuSparseRegressor", "QuantileBand", "SupportVectorTube"):
     regression(_name)
 for _name in ("SparseRegressor", "UniversalKriging"):
     regression(_name)
 regression("ShapeConstrainedRegressor", constraints=[RISING])
 regression(
-    "research.estimators.GeneralizedLeastSquares", errors=mercer.regularizers.AutoRegressive(0.4)
+    "mercer_research.estimators.GeneralizedLeastSquares",
+    errors=mercer.regularizers.AutoRegressive(0.4),
 )
 regression("MultiOutputSVR", several=True, tol=1e-9)
 extra("MultiOutputSVR", "trend", YY, null_space=TREND, tol=1e-9)
 regression("MissingInputRegressor", sample=GAPS)
-regression("research.estimators.HardTubeSVR", epsilon=0.3)
+regression("mercer_research.estimators.HardTubeSVR", epsilon=0.3)
 regression("SmoothingSpline", sample=LINE)
 regression("SparseAdditiveRegressor", mu=1.0, refit=False)
 extra("SparseAdditiveRegressor", "refit", Y, mu=1.0)
@@ -289,9 +290,9 @@ for _name in ("SVC", "NuSVC", "LSSVC", "KernelClassifier", "KernelLogisticRegres
 for _name in ("AdditiveClassifier", "LeaveOneOutSVC", "SparseClassifier"):
     classification(_name)
 classification("AdaptiveMarginSVC", lam=0.5)
-classification("research.estimators.NuSparseClassifier", nu=0.4)
+classification("mercer_research.estimators.NuSparseClassifier", nu=0.4)
 classification("ShapeConstrainedClassifier", several=False)
-classification("research.estimators.HardMarginSVC", kernel="rbf", gamma=10.0)
+classification("mercer_research.estimators.HardMarginSVC", kernel="rbf", gamma=10.0)
 classification("SparseAdditiveClassifier", mu=1.0, refit=False)
 extra("SparseAdditiveClassifier", "refit", TWO, mu=1.0)
 for _name in ("LSSVCCV", "SVCCV"):
@@ -313,39 +314,39 @@ extra("ShapeConstrainedClassifier", "rising", TWO, constraints=[RISING])
 # Machines without targets.
 density("OneClassSVM", columns=2)
 for _name in ("ChiSquareDensity", "EmpiricalCDF", "GaussianDensity", "HistogramDensity"):
-    density(f"research.density.{_name}")
-density("research.density.ParzenWindow")
+    density(f"mercer_research.density.{_name}")
+density("mercer_research.density.ParzenWindow")
 density("density.KernelCDF", C=1000.0)
 
 # Choosing.
 for _name in ("AdditiveRegularization", "FusedLSSVR", "SparseSubstrate"):
-    regression(f"research.fusion.{_name}", several=True, cv=FOLDS)
-regression("research.fusion.StableLSSVR", several=True, cv=FOLDS, alpha_s=0.2)
-classification("research.fusion.SparseSubstrateClassifier", cv=FOLDS)
+    regression(f"mercer_research.fusion.{_name}", several=True, cv=FOLDS)
+regression("mercer_research.fusion.StableLSSVR", several=True, cv=FOLDS, alpha_s=0.2)
+classification("mercer_research.fusion.SparseSubstrateClassifier", cv=FOLDS)
 TIGHT = mercer.SVR(gamma=0.5, epsilon=0.15, tol=1e-12)
-regression("research.selection.FixedComplexity", estimator=TIGHT, max_norm=1.0)
-extra("research.selection.FixedComplexity", "risk", Y, estimator=TIGHT, max_risk=0.1)
+regression("mercer_research.selection.FixedComplexity", estimator=TIGHT, max_norm=1.0)
+extra("mercer_research.selection.FixedComplexity", "risk", Y, estimator=TIGHT, max_risk=0.1)
 classification(
     "selection.ThresholdSelector", estimator=mercer.SVC(gamma=0.5, tol=1e-12), efficiency=0.5
 )
 
 # Relatives.
 for _name in ("Bridge", "LeastSquaresAmongstAlternatives", "NadarayaWatson"):
-    regression(f"research.linear.{_name}")
+    regression(f"mercer_research.linear.{_name}")
 for _name in ("FusedRidge", "ValidatedLasso", "PlausibleLeastSquares"):
-    regression(f"research.linear.{_name}", cv=FOLDS)
+    regression(f"mercer_research.linear.{_name}", cv=FOLDS)
 for _name in ("RBFNetwork", "ValidatedSelection"):
-    regression(f"research.linear.{_name}")
-regression("research.linear.LassoConstrained", tau=0.8)
-regression("research.linear.NormRegression")
+    regression(f"mercer_research.linear.{_name}")
+regression("mercer_research.linear.LassoConstrained", tau=0.8)
+regression("mercer_research.linear.NormRegression")
 for _loss in ("huber", "squared", "maximum"):
-    extra("research.linear.NormRegression", _loss, Y, loss=_loss)
+    extra("mercer_research.linear.NormRegression", _loss, Y, loss=_loss)
 classification("claims.CertifiedSVC", several=False, Cs=(1.0, 10.0), widths=(1.0,), cv=2)
-classification("research.linear.KernelPerceptron", several=False)
-classification("research.linear.LpMarginSVC", p=1.5)
-classification("research.linear.OneNormSVC")
+classification("mercer_research.linear.KernelPerceptron", several=False)
+classification("mercer_research.linear.LpMarginSVC", p=1.5)
+classification("mercer_research.linear.OneNormSVC")
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
-classification("research.linear.MarginBoost", several=False, estimator=STUMP, n_estimators=5)
+classification("mercer_research.linear.MarginBoost", several=False, estimator=STUMP, n_estimators=5)
 
 # Transformers.
 CODES = np.column_stack([np.round(2 * X[:, 0]), X[:, 1]])
@@ -383,25 +384,27 @@ for _kind in ("onehot", "ordinal", "target"):
 
 
 # Features and maps without labels.
-density("research.manifold.SparseKernelFeatures", columns=2)
-density("research.manifold.VectorQuantizer", columns=2, n_clusters=3, init=X[:3, :2], tol=0.0)
+density("mercer_research.manifold.SparseKernelFeatures", columns=2)
+density(
+    "mercer_research.manifold.VectorQuantizer", columns=2, n_clusters=3, init=X[:3, :2], tol=0.0
+)
 density("manifold.GenerativeTopographicMap", columns=2, latent=1, mu=1.0, tol=1e-2)
 density("manifold.PrincipalCurve", columns=2, n_nodes=5, lam=1.0, max_iter=2, tol=1.0, n_init=1)
-density("research.manifold.PrincipalPlane", columns=2, n_components=1)
+density("mercer_research.manifold.PrincipalPlane", columns=2, n_components=1)
 extra(
-    "research.manifold.PrincipalPlane",
+    "mercer_research.manifold.PrincipalPlane",
     "huber",
     None,
     n_components=1,
     cost="huber",
     outputs=("transform",),
 )
-density("research.manifold.KPlanes", columns=2, n_init=1, random_state=0)
+density("mercer_research.manifold.KPlanes", columns=2, n_init=1, random_state=0)
 density("manifold.PrincipalManifold", columns=2, latent=1, lam=0.1, max_iter=2, tol=1.0)
 SMALL_MAP = mercer.manifold.PrincipalManifold(1, lam=0.1, max_iter=2, tol=1.0)
 density("manifold.PrincipalManifoldCV", columns=2, estimator=SMALL_MAP, lams=[1.0, 0.1])
 density(
-    "research.manifold.KernelProjectionPursuit",
+    "mercer_research.manifold.KernelProjectionPursuit",
     columns=2,
     contrast="variance",
     n_init=1,
@@ -451,8 +454,8 @@ tuned("svr", mercer.SVR(tol=1e-12), Y)
 tuned("lssvr", mercer.LSSVR(), Y)
 tuned("svc", mercer.SVC(tol=1e-7), THREE)
 tuned("lssvc", mercer.LSSVC(), THREE)
-value("research.series.autoregression.AutoRegression", _autoregression)
-value("research.series.autoregression.SpatialAutoRegression", _autoregression)
+value("mercer_research.series.autoregression.AutoRegression", _autoregression)
+value("mercer_research.series.autoregression.SpatialAutoRegression", _autoregression)
 value("smoothing.differogram.DifferogramCloud", _differogram)
 value("smoothing.factored.Factored", _factored)
 for _strategy in ("recursive", "direct"):
@@ -486,8 +489,11 @@ LOOSER = {
     "AutoRegressor": (1e-5, "scales end a search where the evidence hardly changes"),
     "AutoClassifier": (1e-5, "scales end a search where the evidence hardly changes"),
     "SVR auto": (1e-9, "C and epsilon are read from a fit to the sample before this fit"),
-    "research.manifold.PrincipalPlane huber": (1e-6, "a plane has half the digits of its cost"),
-    "research.manifold.KernelProjectionPursuit": (
+    "mercer_research.manifold.PrincipalPlane huber": (
+        1e-6,
+        "a plane has half the digits of its cost",
+    ),
+    "mercer_research.manifold.KernelProjectionPursuit": (
         1e-6,
         "a direction has half the digits of its contrast",
     ),

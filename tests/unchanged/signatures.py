@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import mercer
-import mercer.research
+import mercer_research
 
 STORED = Path(__file__).with_name("signatures.json")
 
@@ -21,7 +21,7 @@ STORED = Path(__file__).with_name("signatures.json")
 NEEDED = {
     "mercer.distributed": "dask",
     "mercer.plotting": "matplotlib",
-    "mercer.research.plotting": "matplotlib",
+    "mercer_research.plotting": "matplotlib",
 }
 """Packages without which a room cannot be loaded."""
 
@@ -33,7 +33,7 @@ def absent() -> list[str]:
 
 def rooms() -> list[str]:
     """Return the library and its rooms, new ones too, as far as they can be loaded."""
-    inside = ((mercer.__path__, "mercer."), (mercer.research.__path__, "mercer.research."))
+    inside = ((mercer.__path__, "mercer."), (mercer_research.__path__, "mercer_research."))
     packages = [found.name for place in inside for found in iter_modules(*place) if found.ispkg]
     return [name for name in ["mercer", *packages] if name not in absent()]
 

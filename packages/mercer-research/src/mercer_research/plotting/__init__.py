@@ -1,0 +1,19 @@
+"""Research: may change without notice.
+
+Figures of these machines; they need matplotlib.
+"""
+
+from mercer_research.plotting.covering import CoveringDisplay
+from mercer_research.plotting.path import PathDisplay
+from mercer_research.plotting.stability import LCurveDisplay, StabilityProfileDisplay
+from mercer_research.plotting.stability_curve import StabilityDisplay
+from mercer_research.plotting.statistics import StatisticsDisplay
+
+__all__ = [
+    "CoveringDisplay",
+    "LCurveDisplay",
+    "PathDisplay",
+    "StabilityDisplay",
+    "StabilityProfileDisplay",
+    "StatisticsDisplay",
+]
