@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 EXTRAS ?= dev,docs,plot,cluster,data,io,onnx,bench
 # Packages beside the library, with their extras.
-BESIDE ?= packages/mercer-studio[studio]
+BESIDE ?= packages/mercer-studio[studio] packages/mercer-research
 JOBS ?= 2
 # Releases to install instead of the newest, as '"scikit-learn==1.6.*"'.
 PIN ?=
@@ -43,7 +43,8 @@ check: $(READY)  ## lint, format, spelling and types
 # The tests of a room have its name, except those whose name is taken by a module of the tests.
 TESTS_data := data_sources
 TESTS_distributed := cluster
-ROOM_TESTS = $(if $(ROOM),$(wildcard tests/$(or $(TESTS_$(ROOM)),$(ROOM))) src/mercer/$(ROOM))
+ROOM_FOLDERS = tests/$(or $(TESTS_$(ROOM)),$(ROOM)) src/mercer/$(ROOM) packages/mercer-$(ROOM)/tests packages/mercer-$(ROOM)/src
+ROOM_TESTS = $(if $(ROOM),$(wildcard $(ROOM_FOLDERS)))
 # Tiers are told in tests/tiers.py: quick tests, those of more than a fifth of a second a case, those of the night.
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(COVERAGE),--cov --cov-report=term)
 test: $(READY)  ## quick tests and doctests, warnings as errors; ROOM=losses runs all of one room, COVERAGE=1 counts lines

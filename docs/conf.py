@@ -80,7 +80,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "subsection_order": [f"../examples/{section}" for section in SECTIONS],
     "backreferences_dir": "reference/generated/backreferences",
-    "doc_module": ("mercer",),
+    "doc_module": ("mercer", "mercer_research"),
     "download_all_examples": False,
     "remove_config_comments": True,
     "reset_modules": ("matplotlib", "gallery.use_style"),
@@ -134,7 +134,7 @@ GROUPS = {
     "Inside": ("problems", "solvers", "programs", "gram"),
 }
 
-# Rooms of `mercer_research`, at the end.
+# Rooms of `mercer_research`, the distribution that may change, at the end.
 RESEARCH = (
     "estimators",
     "kernels",

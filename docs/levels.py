@@ -43,7 +43,7 @@ def level(name: str) -> str:
     package, *rooms, last = name.split(".")
     if package == "mercer_studio":
         return "stable" if rooms[0] in STABLE_PARTS else "provisional"
-    if rooms[:1] == ["research"]:
+    if package == "mercer_research":
         return "research"
     if last in mercer.__all__ or (rooms and rooms[0] in STABLE_ROOMS):
         return "stable"

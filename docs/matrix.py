@@ -26,7 +26,8 @@ TABLE = ROOT / "benchmarks" / "matrix.md"
 PYTHONS = ("3.11", "3.12", "3.13")
 RELEASES = {"lowest": "lowest-direct", "newest": "highest"}
 EXTRAS = ("test", "plot", "cluster", "data", "io", "onnx")
-PROJECTS = ("pyproject.toml", "packages/mercer-studio/pyproject.toml")
+PACKAGES = ("packages/mercer-studio", "packages/mercer-research")
+PROJECTS = ("pyproject.toml", *(f"{one}/pyproject.toml" for one in PACKAGES))
 QUICK = ("tests", "-m", "not slow and not nightly")  # doctests would import the source
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 # Old releases warn of each other, and fewer of scikit-learn's checks may fail than with the newest.

@@ -26,7 +26,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-PROJECTS = (".", "packages/mercer-studio")
+PROJECTS = (".", "packages/mercer-studio", "packages/mercer-research")
 DIST = ROOT / "dist"
 sys.path[:0] = [str(ROOT / "src"), str(HERE)]
 
@@ -74,11 +74,12 @@ def check_version() -> Iterator[str]:
         yield f"{about.__version__} is no version of a release"
     if "version" not in project()["dynamic"]:
         yield "pyproject.toml has a version of its own"
-    text = (ROOT / PROJECTS[1] / "pyproject.toml").read_text(encoding="utf-8")
-    application = tomllib.loads(text)["project"]
-    library = f"mercer[io,plot] == {about.__version__}"
-    if application["version"] != about.__version__ or library not in application["dependencies"]:
-        yield f"{application['name']} has or needs another version"
+    for place in PROJECTS[1:]:
+        text = (ROOT / place / "pyproject.toml").read_text(encoding="utf-8")
+        above = tomllib.loads(text)["project"]
+        needed = {re.sub(r"\[.*\]", "", one) for one in above["dependencies"]}
+        if above["version"] != about.__version__ or f"mercer == {about.__version__}" not in needed:
+            yield f"{above['name']} has or needs another version"
     minor = about.__version__.rsplit(".", 1)[0]
     if not (HERE / "release-notes" / f"{minor}.md").exists():
         yield f"there is no docs/release-notes/{minor}.md"
@@ -170,14 +171,15 @@ def check_links() -> Iterator[str]:
 
 COMMAND = re.compile(
     r"""pip install (?:(['"])(\.|mercer)\[([\w,]+)\]\1|(\.|mercer)(?![\w./-]))"""
-    r"""(?: (["']?)\./packages/mercer-studio(\[studio\])?\5)?"""
+    r"""((?: (['"])\./packages/[\w[\]-]+\6| \./packages/[\w-]+)*)"""
 )
 
 
 def extras_of(command: re.Match[str]) -> str:
     """Return the extras that a command installs, separated by commas."""
-    application = "" if command[5] is None else "studio" if command[6] else "cli"
-    return ",".join(filter(None, (command[3], application)))
+    extras = {folder: extra for extra, folder in about.FOLDERS.items()}
+    folders = re.findall(r"\./packages/[\w[\]-]+", command[5])
+    return ",".join(filter(None, (command[3], *(extras.get(one, one) for one in folders))))
 
 
 def with_installation(text: str, published: bool) -> str:
@@ -248,7 +250,7 @@ def check_distributions(dist: Path) -> Iterator[str]:
     first, second = map(digests, twice)
     names = {
         f"{name}-{about.__version__}{end}"
-        for name in ("mercer", "mercer_studio")
+        for name in ("mercer", "mercer_research", "mercer_studio")
         for end in ("-py3-none-any.whl", ".tar.gz")
     }
     if first.keys() != names:

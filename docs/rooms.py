@@ -14,6 +14,7 @@ from matplotlib.patches import FancyBboxPatch
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "mercer"
+RESEARCH = ROOT / "packages" / "mercer-research" / "src" / "mercer_research"
 GAP = 0.012
 """Between two rooms, as a part of the picture's width."""
 
@@ -119,10 +120,10 @@ def code_lines(text: str) -> int:
 
 
 def count() -> str:
-    """Count modules, lines and constructors of the library."""
-    texts = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    """Count modules, lines and constructors of the library and of research."""
+    apart = {path: path.read_text(encoding="utf-8") for path in RESEARCH.rglob("*.py")}
+    texts = apart | {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
     sizes = sorted(len(text.splitlines()) for text in texts.values())
-    apart = {path: text for path, text in texts.items() if PACKAGE / "research" in path.parents}
     research = sum(len(text.splitlines()) for text in apart.values())
     code = [code_lines(text) for path, text in texts.items() if path not in apart]
     stored = [n for text in texts.values() for n in storing(ast.parse(text))]

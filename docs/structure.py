@@ -16,19 +16,18 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "mercer"
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "mercer"
+RESEARCH = ROOT / "packages" / "mercer-research" / "src" / "mercer_research"
 PRIVATE = re.compile(
     r"^\s*(from sklearn[\w.]*\._|from sklearn[\w.]* import .*\b_|import sklearn[\w.]*\._)", re.M
 )
 
 
-def sources(research: bool = False) -> dict[Path, str]:
-    """Return the modules of the library, with or without those of research."""
-    return {
-        path: path.read_text(encoding="utf-8")
-        for path in sorted(PACKAGE.rglob("*.py"))
-        if research or path.relative_to(PACKAGE).parts[0] != "research"
-    }
+def sources(*packages: Path) -> dict[Path, str]:
+    """Return the modules of packages."""
+    paths = (path for package in packages for path in sorted(package.rglob("*.py")))
+    return {path: path.read_text(encoding="utf-8") for path in paths}
 
 
 def code_lines(text: str) -> int:
@@ -57,9 +56,9 @@ def code_lines(text: str) -> int:
 
 
 def rooms() -> Iterator[str]:
-    """Return the rooms of the library that are not of research."""
+    """Return the rooms of the library."""
     for path in sorted(PACKAGE.iterdir()):
-        if (path / "__init__.py").is_file() and path.name != "research":
+        if (path / "__init__.py").is_file():
             yield path.name
 
 
@@ -139,7 +138,7 @@ def ways() -> dict[str, tuple[int, int]]:
 
 def count() -> dict[str, object]:
     """Return the figures of the table, by what they count."""
-    core, whole = sources(), sources(research=True)
+    core, whole = sources(PACKAGE), sources(PACKAGE, RESEARCH)
     classes = defaultdict(set)
     for path, text in core.items():
         room = path.relative_to(PACKAGE).parts[0]

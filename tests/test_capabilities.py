@@ -48,9 +48,9 @@ def entries(cell: str) -> list[str]:
 
 
 def is_importable(name: str) -> bool:
-    """Whether a dotted name leads from the package to an object, all of it public."""
+    """Whether a dotted name leads from a package to an object, all of it public."""
     head, *rest = name.split(".")
-    if head != "mercer" or any(part.startswith("_") for part in rest):
+    if head not in ("mercer", "mercer_research") or any(part.startswith("_") for part in rest):
         return False
     found, path = importlib.import_module(head), head
     for part in rest:

@@ -113,7 +113,7 @@ def test_the_line_to_change_in_the_first_hour_is_there():
 
 
 def test_every_page_that_is_mentioned_exists():
-    pages = re.findall(r"`((?:docs|tests|src)/[\w./-]+)`", TEXT)
+    pages = re.findall(r"`((?:docs|packages|tests|src)/[\w./-]+)`", TEXT)
     assert pages
     assert [page for page in pages if not ((ROOT / page).exists() or "_build" in page)] == []
 
@@ -137,7 +137,7 @@ def test_only_the_table_of_capabilities_cites_the_specification():
         "PD-CORE",
         "PD, example",
     ]
-    folders = ("src", "docs", "examples", "benchmarks", "papers", "tests")
+    folders = ("src", "docs", "examples", "benchmarks", "packages", "tests")
     pages = [*ROOT.glob("*.md"), *(p for f in folders for p in (ROOT / f).rglob("*.[pm][yd]"))]
     spared = {ROOT / "docs" / "capabilities.md", ROOT / "tests" / "test_contributing.py"}
     found = {

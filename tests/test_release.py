@@ -47,9 +47,8 @@ def test_what_is_told_agrees(check, monkeypatch):
 def test_another_version_is_noticed_everywhere(monkeypatch):
     without_tools(monkeypatch)
     monkeypatch.setattr(_version, "__version__", "7.8.0")
-    assert (
-        len(list(release.check_version())) == 3
-    )  # the application, no release note, not in SECURITY.md
+    # Two distributions beside the library, no release note, not in SECURITY.md.
+    assert len(list(release.check_version())) == 4
     assert list(release.check_changelog()) == ["the first entry is not 7.8.0"]
     assert [line.split(":")[0] for line in release.check_citation()] == ["version"]
     monkeypatch.setattr(_version, "__version__", "0.1.0.dev0")

@@ -89,30 +89,31 @@ from mercer_research.selection import FixedComplexity
 
 # Whoever is not in this file is here: checked beside its own tests, or not at all, with the reason.
 TESTS = Path(__file__).parent
+RESEARCH = TESTS.parent / "packages" / "mercer-research" / "tests"
 ELSEWHERE = {
-    "AdditiveRegularization": "research/fusion/test_additive.py",
+    "AdditiveRegularization": f"{RESEARCH}/fusion/test_additive.py",
     "AutoClassifier": "tabular/test_automatic.py",
     "AutoRegressor": "tabular/test_automatic.py",
     "CertifiedSVC": "claims/test_certified.py",
-    "FusedLSSVR": "research/fusion/test_fused_least_squares.py",
+    "FusedLSSVR": f"{RESEARCH}/fusion/test_fused_least_squares.py",
     "GenerativeTopographicMap": "manifold/test_generative.py",
-    "KPlanes": "research/manifold/test_planes.py",
+    "KPlanes": f"{RESEARCH}/manifold/test_planes.py",
     "KernelPCA": "manifold/test_kernel_pca.py",
-    "GeneralizedLeastSquares": "research/estimators/test_least_squares.py",
+    "GeneralizedLeastSquares": f"{RESEARCH}/estimators/test_least_squares.py",
     "PrincipalCurve": "manifold/test_curve.py",
     "PrincipalManifold": "manifold/test_principal_manifold.py",
     "PrincipalManifoldCV": "manifold/test_choosing.py",
-    "PrincipalPlane": "research/manifold/test_planes.py",
-    "KernelProjectionPursuit": "research/manifold/test_projection_pursuit.py",
-    "RBFNetwork": "research/linear/test_rbf_network.py",
-    "RegularizationNetwork": "research/estimators/test_network.py",
-    "SparseKernelFeatures": "research/manifold/test_sparse_features.py",
-    "SparseSubstrate": "research/fusion/test_sparse_substrate.py",
-    "SparseSubstrateClassifier": "research/fusion/test_sparse_substrate.py",
-    "StableLSSVR": "research/fusion/test_stability.py",
+    "PrincipalPlane": f"{RESEARCH}/manifold/test_planes.py",
+    "KernelProjectionPursuit": f"{RESEARCH}/manifold/test_projection_pursuit.py",
+    "RBFNetwork": f"{RESEARCH}/linear/test_rbf_network.py",
+    "RegularizationNetwork": f"{RESEARCH}/estimators/test_network.py",
+    "SparseKernelFeatures": f"{RESEARCH}/manifold/test_sparse_features.py",
+    "SparseSubstrate": f"{RESEARCH}/fusion/test_sparse_substrate.py",
+    "SparseSubstrateClassifier": f"{RESEARCH}/fusion/test_sparse_substrate.py",
+    "StableLSSVR": f"{RESEARCH}/fusion/test_stability.py",
     "TermSelector": "estimators/test_terms.py",
     "UniversalKriging": "estimators/test_kriging.py",
-    "VectorQuantizer": "research/manifold/test_vector_quantizer.py",
+    "VectorQuantizer": f"{RESEARCH}/manifold/test_vector_quantizer.py",
     "MultiOutputSVR": "estimators/test_vector.py",
 }
 EXCEPTIONS = {
@@ -397,24 +398,12 @@ def test_no_more_failures_than_scikit_learn_expects(machine):
 
 
 ROOMS = (
-    *(
-        "estimators",
-        "reduced",
-        "local",
-        "selection",
-        "research.fusion",
-        "manifold",
-        "tabular",
-        "claims",
-        "research.linear",
-        "research.density",
-        "research.manifold",
-        "research.estimators",
-        "research.selection",
-        "density",
-        "preprocessing",
-    ),
-    *("compression", "inspect", "distributed", "plotting"),
+    "mercer",
+    *(f"mercer.{room}" for room in ("estimators", "reduced", "local", "selection", "manifold")),
+    *(f"mercer.{room}" for room in ("tabular", "claims", "density", "preprocessing")),
+    *(f"mercer.{room}" for room in ("compression", "inspect", "distributed", "plotting")),
+    *(f"mercer_research.{room}" for room in ("fusion", "linear", "density", "manifold")),
+    *(f"mercer_research.{room}" for room in ("estimators", "selection")),
 )
 
 
@@ -422,7 +411,7 @@ def exported():
     """Return the names of all classes with a method ``fit`` that the library exports."""
     return {
         name
-        for room in ("mercer", *(f"mercer.{room}" for room in ROOMS))
+        for room in ROOMS
         for name in import_module(room).__all__
         if inspect.isclass(one := getattr(import_module(room), name))
         and callable(getattr(one, "fit", None))

@@ -6,26 +6,15 @@ import inspect
 from pathlib import Path
 
 import mercer
+import mercer_research
 from mercer._fitting import AllOrNothing
 
-PACKAGE = Path(mercer.__file__).parent
+PACKAGES = tuple(Path(package.__file__).parent for package in (mercer, mercer_research))
 ROOMS = (
-    *(
-        "estimators",
-        "selection",
-        "research.fusion",
-        "manifold",
-        "tabular",
-        "claims",
-        "research.linear",
-        "research.density",
-        "research.manifold",
-        "research.estimators",
-        "research.selection",
-        "density",
-        "preprocessing",
-    ),
-    "machines",
+    *(f"mercer.{room}" for room in ("estimators", "selection", "manifold", "tabular", "claims")),
+    *(f"mercer.{room}" for room in ("density", "preprocessing", "machines")),
+    *(f"mercer_research.{room}" for room in ("fusion", "linear", "density", "manifold")),
+    *(f"mercer_research.{room}" for room in ("estimators", "selection")),
 )
 DEEPEST = 6
 """Classes of this library in the inheritance of any estimator, itself included.
@@ -37,7 +26,7 @@ AllOrNothing is not counted: it is a base of every estimator.
 def exported():
     """Yield every class that a room exports."""
     for room in ROOMS:
-        module = importlib.import_module(f"mercer.{room}")
+        module = importlib.import_module(room)
         for name in getattr(module, "__all__", ()):
             if inspect.isclass(found := getattr(module, name)):
                 yield found
@@ -45,7 +34,8 @@ def exported():
 
 def ours_but_the_common_base(base):
     # What scikit-learn before 1.8 lacks stands in mercer._sklearn.
-    ours = base.__module__.startswith("mercer.") and base.__module__ != "mercer._sklearn"
+    own = base.__module__.partition(".")[0] in ("mercer", "mercer_research")
+    ours = own and base.__module__ != "mercer._sklearn"
     return ours and base is not AllOrNothing
 
 
@@ -71,8 +61,9 @@ def _names(error) -> bool:
 def test_abstract_methods_are_abstract():
     """A method without an answer is declared abstract, so that its class cannot be made."""
     found = [
-        f"{path.relative_to(PACKAGE)}:{node.lineno}"
-        for path in PACKAGE.rglob("*.py")
+        f"{path.relative_to(package.parent)}:{node.lineno}"
+        for package in PACKAGES
+        for path in package.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef) and raises_not_implemented(node)
     ]
@@ -104,9 +95,9 @@ KEPT = {
 def test_no_attribute_lives_only_during_a_fit():
     """Steps of a fit hand values to the next: state on the instance has hidden wrong answers."""
     found = {
-        f"{path.relative_to(PACKAGE)}: {name}"
+        f"{path}: {name}"
         for room in ROOMS
-        for path in (PACKAGE / room).glob("*.py")
+        for path in Path(importlib.import_module(room).__file__).parent.glob("*.py")
         for name in deleted(ast.parse(path.read_text(encoding="utf-8")))
         if name not in KEPT
     }

@@ -16,15 +16,17 @@ SLOW = ROOT / "tests" / "slow.txt"
 # Seconds that a case of a test takes on average, from which on the test is slow.
 LONGEST_CASE_SECONDS = 0.2
 
-# Fuzzed input, files made to do harm, clusters under faults, and the wing that may change.
+# Fuzzed input, files made to do harm, clusters under faults, and the package that may change.
 NIGHTLY = (
-    "packages/mercer-research/src/mercer_research/",
+    "packages/mercer-research/src/",
+    "packages/mercer-research/tests/",
     "tests/cluster/test_faults.py",
     "tests/hostile/",
     "tests/hostile_files/",
     "tests/mutation/",
-    "packages/mercer-research/tests/",
 )
+# Programs and results of the experiments, which belong to pages of the site.
+PAPERS = "packages/mercer-research/tests/papers/"
 
 
 def function_of(nodeid: str) -> str:
@@ -39,7 +41,7 @@ def slow() -> frozenset[str]:
 
 def tier(nodeid: str, listed: frozenset[str]) -> str:
     """Return "quick", "slow" or "nightly" for a case."""
-    if nodeid.startswith(NIGHTLY):
+    if nodeid.startswith(NIGHTLY) and not nodeid.startswith(PAPERS):
         return "nightly"
     return "slow" if function_of(nodeid) in listed else "quick"
 
@@ -63,7 +65,7 @@ def measured(report: Path) -> list[str]:
         if not case.attrib["classname"]:
             continue  # a module that was skipped or could not be read
         one = nodeid(case.attrib["classname"], case.attrib["name"])
-        if not one.startswith(NIGHTLY):
+        if tier(one, frozenset()) != "nightly":
             seconds[function_of(one)].append(float(case.attrib["time"]))
     return sorted(
         test for test, took in seconds.items() if sum(took) > LONGEST_CASE_SECONDS * len(took)

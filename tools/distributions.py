@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECTS = (".", "packages/mercer-studio")
+PROJECTS = (".", "packages/mercer-studio", "packages/mercer-research")
 WHEELS = ROOT / "dist" / "wheels"
 
 FIT = """
@@ -38,7 +38,8 @@ with tempfile.TemporaryDirectory() as folder:
 NO_APPLICATION = """
 import subprocess, sys
 from importlib.util import find_spec
-foreign = "click rich pandas panel bokeh matplotlib pyarrow dask mercer_studio".split()
+foreign = "click rich pandas panel bokeh matplotlib pyarrow dask".split()
+foreign += ["mercer_research", "mercer_studio"]
 assert not [name for name in foreign if find_spec(name)], "more than the library needs"
 try:
     mercer.report
@@ -46,6 +47,12 @@ except ImportError as error:
     assert "mercer-studio" in str(error) and "pip install" in str(error), error
 else:
     raise AssertionError("mercer.report is there")
+try:
+    mercer.research
+except ImportError as error:
+    assert "mercer_research" in str(error) and "pip install" in str(error), error
+else:
+    raise AssertionError("mercer.research is there")
 done = subprocess.run([sys.executable, "-m", "mercer"], capture_output=True, text=True)
 assert done.returncode == 1 and "pip install" in done.stderr, done
 """
@@ -61,9 +68,15 @@ STUDIO = """
 from mercer_studio import app
 assert app(X, y, port=0) is not None
 """
+RESEARCH = """
+from mercer_research.linear import Bridge
+assert mercer.research.linear.Bridge is Bridge
+assert Bridge().fit(X, y == 0).n_features_in_ == 4
+"""
 ENVIRONMENTS = {
     "": FIT + NO_APPLICATION,
     "io": FIT + SAVE,
+    "research": FIT + RESEARCH,
     "cli": FIT + SAVE + APPLICATION,
     "studio": FIT + SAVE + APPLICATION,
 }

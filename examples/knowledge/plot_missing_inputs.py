@@ -22,7 +22,7 @@ import numpy as np
 
 from mercer.estimators import MissingInputClassifier
 
-sys.path.append(str(Path.cwd().parents[1]))
+sys.path.append(str(Path.cwd().parents[1] / "packages" / "mercer-research"))
 
 from papers.pelckmans_2005.missing_inputs import remove, ripley
 from papers.places import results_of

@@ -6,7 +6,8 @@ Covering numbers say how many functions of a given norm a machine can tell apart
 Does a kernel or a width with less capacity generalize better? Thirty-six machines (four kernels,
 nine widths each) on six real sets, once with functions of the same norm, once with C chosen by
 leave-one-out, are compared with what was measured on test rows.
-``python packages/mercer-research/papers/run.py capacity`` measures it again, in five minutes of one core.
+``python packages/mercer-research/papers/run.py capacity`` measures it again, in five
+minutes of one core.
 """
 
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-sys.path.append(str(Path.cwd().parents[1]))
+sys.path.append(str(Path.cwd().parents[1] / "packages" / "mercer-research"))
 
 from papers.study import load
 

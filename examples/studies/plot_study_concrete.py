@@ -4,7 +4,8 @@ Concrete: knowledge of engineers as constraints
 
 Strength rises with cement and with age and falls with water, all else equal. Does it pay to say so?
 Learning curves on 1030 mixtures, beside boosted trees that take the same directions; every machine
-is tuned on its training rows. ``python packages/mercer-research/papers/run.py concrete`` measures it again.
+is tuned on its training rows.
+``python packages/mercer-research/papers/run.py concrete`` measures it again.
 """
 
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-sys.path.append(str(Path.cwd().parents[1]))
+sys.path.append(str(Path.cwd().parents[1] / "packages" / "mercer-research"))
 
 from papers.study import load
 

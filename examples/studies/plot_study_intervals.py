@@ -15,7 +15,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-sys.path.append(str(Path.cwd().parents[1]))
+sys.path.append(str(Path.cwd().parents[1] / "packages" / "mercer-research"))
 
 from papers.study import load
 

@@ -4,7 +4,8 @@ Few inputs or all of them
 
 Prices of houses in Boston and the quality of wines, by sums of functions of one input each: with
 those that maximal variation finds, with all of them, and with what other libraries of additive
-models make of them. ``python packages/mercer-research/papers/run.py boston wine`` measures it again.
+models make of them. ``python packages/mercer-research/papers/run.py boston wine`` measures it
+again.
 """
 
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-sys.path.append(str(Path.cwd().parents[1]))
+sys.path.append(str(Path.cwd().parents[1] / "packages" / "mercer-research"))
 
 from papers.study import load
 

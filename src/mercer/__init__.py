@@ -83,9 +83,8 @@ _HOMES = {
 
 
 def _rooms() -> list[str]:
-    """Return the subpackages, except those that need an extra or make no promises."""
-    hidden = ("distributed", "research")
-    return [m.name for m in iter_modules(__path__) if m.ispkg and m.name not in hidden]
+    """Return the subpackages, except one that needs an extra."""
+    return [m.name for m in iter_modules(__path__) if m.ispkg and m.name != "distributed"]
 
 
 def __getattr__(name: str) -> Any:
@@ -96,6 +95,10 @@ def __getattr__(name: str) -> Any:
         from mercer._optional import application
 
         return application("report")
+    if name == "research":
+        from mercer._optional import plugin
+
+        return plugin("research")
     if name in _rooms():
         return import_module(f"mercer.{name}")
     instead = _instead(name)

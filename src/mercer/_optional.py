@@ -31,6 +31,7 @@ PLUGINS = {
     "column_types": ("mercer.io.column_types", "skl2onnx", "onnx"),
     "onnx": ("mercer.io.onnx_converters", "skl2onnx", "onnx"),
     "skops": ("skops.io", "skops", "io"),
+    "research": ("mercer_research", "mercer_research", "research"),
 }
 """The module, the package it needs, and the extra of this library that brings the package."""
 

@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 import mercer
+import mercer_research
 from exported import unlisted
 from mercer import preprocessing, selection
 from mercer.density import KernelCDF

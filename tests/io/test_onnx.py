@@ -30,6 +30,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 import mercer
+import mercer_research
 from mercer import kernels
 from mercer.io import CannotConvert, to_onnx
 from mercer.io.plans import METHODS

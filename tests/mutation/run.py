@@ -49,6 +49,7 @@ TESTS = {
     "_params.py": ["test_params.py"],
     "data": ["data_sources"],
     "reporting": ["reporting/test_report.py"],  # without a browser, which cannot be forked
+    "research": [""],  # a package, whose tests are all
 }
 """Folders of tests of rooms whose tests are not just the folder of the same name."""
 
@@ -64,7 +65,9 @@ def key(entry: dict[str, str]) -> tuple[str, str, str]:
 
 
 def folders_of(room: str) -> tuple[str, str]:
-    """Return the folders of a room of the library, or of the application, and of its tests."""
+    """Return the folder of a room, or of all of research, and that of its tests."""
+    if room == "research":
+        return "packages/mercer-research/src/mercer_research", "packages/mercer-research/tests"
     package = "packages/mercer-studio"
     if (ROOT / package / "src/mercer_studio" / room).is_dir():
         return f"{package}/src/mercer_studio/{room}", f"{package}/tests"

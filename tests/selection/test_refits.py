@@ -194,17 +194,18 @@ def test_scales_of_features_may_part():
 
 
 ROOMS = (
-    *("estimators", "selection", "density", "preprocessing"),
-    *("research.estimators", "research.fusion", "research.linear", "research.density"),
-    "research.selection",
+    "mercer",
+    *(f"mercer.{room}" for room in ("estimators", "selection", "density", "preprocessing")),
+    *(f"mercer_research.{room}" for room in ("estimators", "fusion", "linear", "density")),
+    "mercer_research.selection",
 )
 
 
 def exported():
     """Yield every class with a ``fit`` that the library exports."""
     found = {}
-    for room in ("", *(f".{room}" for room in ROOMS)):
-        module = import_module(f"mercer{room}")
+    for room in ROOMS:
+        module = import_module(room)
         for name in module.__all__:
             one = getattr(module, name)
             if inspect.isclass(one) and hasattr(one, "fit"):

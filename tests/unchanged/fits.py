@@ -119,6 +119,8 @@ def find(name: str) -> Any:
     home = mercer
     if "." not in name and name not in mercer.__all__:
         home = mercer.estimators if name in mercer.estimators.__all__ else mercer.selection
+    if name.startswith("mercer_research."):
+        home, name = mercer_research, name.partition(".")[2]
     return reduce(getattr, name.split("."), home)
 
 

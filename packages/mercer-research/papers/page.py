@@ -5,7 +5,7 @@ from pathlib import Path
 
 from papers.outcome import Claim, Result
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 PAGE, EXAMPLES = ROOT / "docs" / "explanation" / "reproductions.md", ROOT / "examples"
 
 INTRODUCTION = """\

@@ -97,7 +97,8 @@ STUDIES = (
 
 def digest(name: str) -> str:
     """Return what tells one state of the library and of an experiment from another."""
-    files = [*sorted((HERE.parent / "src" / "mercer").rglob("*.py")), PLACES[name]]
+    folders = (HERE.parents[2] / "src" / "mercer", HERE.parent / "src" / "mercer_research")
+    files = [*(path for one in folders for path in sorted(one.rglob("*.py"))), PLACES[name]]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import BallTree, KDTree
 
+from mercer._version import PACKAGES
 from mercer.kernels.points import is_sparse
 
 __all__ = ["known_class", "opaque_setting", "relative_difference", "same_state"]
@@ -29,7 +30,7 @@ CLOCKS = {
 }
 
 # Code of these libraries keeps what a fit learns in the fitted object and nowhere else.
-KNOWN_PACKAGES = {"builtins", "mercer", "numpy", "scipy", "sklearn"}
+KNOWN_PACKAGES = {"builtins", "numpy", "scipy", "sklearn", *PACKAGES}
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, np.generic, np.dtype)
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer._version import PACKAGES
 from mercer.io.tree_checks import checked_trees
 from mercer.machines.expansion import Expansion
 
 __all__ = ["check_fitted"]
 
-ROOMS = ("mercer.", "sklearn.")
+CHECKED = {*PACKAGES, "sklearn"}
 LIBSVM = "sklearn.svm._classes"
 
 
@@ -52,7 +53,7 @@ def check_fitted(model: Any) -> None:
             pending.extend(item)
         elif isinstance(item, np.ndarray):
             pending.extend(item.ravel().tolist() if item.dtype.hasobject else ())
-        elif type(item).__module__.startswith(ROOMS) and hasattr(item, "__dict__"):
+        elif type(item).__module__.partition(".")[0] in CHECKED and hasattr(item, "__dict__"):
             for name in _derived(type(item)):
                 item.__dict__.pop(name, None)
             _check_one(item)

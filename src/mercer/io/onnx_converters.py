@@ -30,6 +30,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer._typing import AnyArray
+from mercer._version import PACKAGES
 from mercer.io.column_types import column_types
 from mercer.io.errors import CannotConvert
 from mercer.io.inputs import MATRIX, inputs_of
@@ -371,7 +372,7 @@ def _own(model: Any) -> list[Any]:
         one = left.pop()
         if isinstance(one, Pipeline):
             left += [step for _, step in one.steps]
-        elif any(base.__module__.startswith("mercer.") for base in type(one).__mro__):
+        elif any(base.__module__.partition(".")[0] in PACKAGES for base in type(one).__mro__):
             found.append(one)
         elif hasattr(one, "best_estimator_"):
             left.append(one.best_estimator_)

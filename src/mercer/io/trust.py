@@ -1,5 +1,7 @@
 """Which types a file may name: classes of this library that only compute.
 
+Those of its research are trusted where its distribution is installed.
+
 To trust a class is to let whoever wrote a file choose its attributes. So classes that open files,
 import modules or call other machines are left out, and no function is trusted at all.
 """
@@ -8,11 +10,13 @@ from __future__ import annotations
 
 import ast
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+
+from mercer._version import PACKAGES
 
 __all__ = ["is_trusted", "trusted_types"]
 
-FOLDER = Path(__file__).parents[1]
 # Rooms that read and write files, fetch, schedule or draw, wherever they are; private modules
 # beside the rooms, one of which imports whatever it is asked for, have no room.
 CLOSED = frozenset({"data", "datasets", "distributed", "plotting", "io"})
@@ -44,7 +48,8 @@ CLOSED_MODULES = frozenset({"reduced.checkpoint"})
 def trusted_types() -> list[str]:
     """Return the names of the types that :func:`load` trusts beside those of skops.
 
-    They are the classes of this library's rooms, except of rooms and modules that read files,
+    They are the classes of this library's rooms, and of those of the distribution
+    ``mercer-research`` where it is installed, except of rooms and modules that read files,
     import modules or call other machines, and a few plain values of NumPy, SciPy and scikit-learn:
     types of numbers, sparse arrays, splitters, sigmoids, nodes of trees. skops itself trusts
     numbers and arrays of NumPy, and estimators of scikit-learn.
@@ -60,10 +65,12 @@ def trusted_types() -> list[str]:
     >>> "mercer.estimators.svr.SVR" in names, "mercer.data.npy.NpyArray" in names
     (True, False)
     """
-    modules = (path for path in sorted(FOLDER.glob("*/**/*.py")) if path.name != "__init__.py")
-    dotted = (".".join(path.relative_to(FOLDER).with_suffix("").parts) for path in modules)
     return list(NEIGHBOURS) + [
-        f"mercer.{module}.{name}" for module in dotted if _open(module) for name in _classes(module)
+        f"{package}.{module}.{name}"
+        for package in PACKAGES
+        for module in _modules(package)
+        if _open(module)
+        for name in _classes(package, module)
     ]
 
 
@@ -82,7 +89,7 @@ def is_trusted(name: str) -> bool:
     """
     package, _, rest = name.partition(".")
     module, _, cls = rest.rpartition(".")
-    ours = package == "mercer" and _open(module) and cls in _classes(module)
+    ours = package in PACKAGES and _open(module) and cls in _classes(package, module)
     return ours or name in NEIGHBOURS
 
 
@@ -98,11 +105,26 @@ def _open(module: str) -> bool:
     )
 
 
+def _folder(package: str) -> Path | None:
+    """Return the folder of a package, which is not imported, or None if it is not installed."""
+    found = find_spec(package)
+    return Path(found.origin).parent if found and found.origin else None
+
+
+def _modules(package: str) -> list[str]:
+    """Return the modules in the rooms of a package, named without it."""
+    if (folder := _folder(package)) is None:
+        return []
+    paths = (path for path in sorted(folder.glob("*/**/*.py")) if path.name != "__init__.py")
+    return [".".join(path.relative_to(folder).with_suffix("").parts) for path in paths]
+
+
 @cache
-def _classes(module: str) -> tuple[str, ...]:
+def _classes(package: str, module: str) -> tuple[str, ...]:
     """Return the classes that a module defines, from its text: nothing is imported for a file."""
-    path = FOLDER.joinpath(*module.split(".")).with_suffix(".py")
-    if not path.is_file():
+    folder = _folder(package)
+    path = folder and folder.joinpath(*module.split(".")).with_suffix(".py")
+    if path is None or not path.is_file():
         return ()
     body = ast.parse(path.read_text(encoding="utf-8")).body
     return tuple(node.name for node in body if isinstance(node, ast.ClassDef))

@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from mercer._params import Params, is_integer
+from mercer._version import PACKAGES
 from mercer.kernels._composition import Parts
 from mercer.kernels.points import (
     BLOCK_BYTES,
@@ -113,7 +114,7 @@ class Kernel(Params, ABC):
     def __init_subclass__(cls, **settings: object) -> None:
         super().__init_subclass__(**settings)
         # Each class says so for itself: a subclass may compute something else.
-        cls.pure = vars(cls).get("pure", cls.__module__.startswith("mercer."))
+        cls.pure = vars(cls).get("pure", cls.__module__.partition(".")[0] in PACKAGES)
 
     # NumPy scalars and arrays leave ``2.0 * kernel`` to the kernel.
     __array_ufunc__ = None

@@ -13,7 +13,7 @@ from mercer.smoothing import Spectral
 from mercer.smoothing.intervals import METHODS
 from papers.outcome import Claim, Result, at_least, near
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.append(str(Path(__file__).resolve().parents[4] / "tests"))
 
 from data import MISSING, draw
 

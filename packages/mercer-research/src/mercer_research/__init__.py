@@ -1,10 +1,25 @@
 """Research: may change without notice.
 
-Machines and programs of the literature that are tested and documented like the rest, and that
-nothing else in this library imports: hyperparameters as part of the problem (`fusion`), linear
+Machines and programs of the literature that are tested and documented like the library below them,
+which imports none of them: hyperparameters as part of the problem (`fusion`), linear
 models (`linear`), machines without slack and networks (`estimators`), classical distributions
 (`density`), kernels and operators (`kernels`, `operators`), programs with cones (`programs`),
 realizations of series (`series`), diagnostics of theory (`diagnostics`), solution paths and
 held-out choices (`selection`), rates of few terms (`compression`), clusters and planes
 (`manifold`), covering numbers (`covering`), and figures (`plotting`).
 """
+
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import a subpackage on first use."""
+    if name in __dir__():
+        return import_module(f"mercer_research.{name}")
+    raise AttributeError(f"module 'mercer_research' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(found.name for found in iter_modules(__path__) if found.ispkg)

@@ -90,9 +90,10 @@ NUMBERS = np.sin(2 * POINTS[:, 0])
 # Ordered, as tables often are.
 LETTERS = np.repeat(["a", "b"], [10, 14])
 ROOMS = (
-    *("estimators", "selection", "density", "preprocessing", "compression"),
-    *("research.estimators", "research.fusion", "research.linear", "research.density"),
-    "research.selection",
+    *(f"mercer.{room}" for room in ("estimators", "selection", "density", "preprocessing")),
+    "mercer.compression",
+    *(f"mercer_research.{room}" for room in ("estimators", "fusion", "linear", "density")),
+    "mercer_research.selection",
 )
 
 SETTINGS = {
@@ -119,7 +120,7 @@ def with_cv():
     functions = (as_splitter, median_of_five, stability)
     found = {function.__name__: function for function in functions}
     for room in ROOMS:
-        module = import_module(f"mercer.{room}")
+        module = import_module(room)
         for name in module.__all__:
             one = getattr(module, name)
             if inspect.isclass(one) and issubclass(one, Exception):

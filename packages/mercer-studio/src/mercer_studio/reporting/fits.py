@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer._typing import Estimator
+from mercer._version import PACKAGES
 from mercer.plotting import panels
 from mercer_studio.reporting.page import Section, number
 from mercer_studio.reporting.subject import Subject
@@ -244,7 +245,7 @@ def held(found: object) -> int:
             waiting += one.values()
         elif isinstance(one, list | tuple):
             waiting += one
-        elif type(one).__module__.split(".")[0] in ("mercer", "sklearn", "scipy"):
+        elif type(one).__module__.split(".")[0] in (*PACKAGES, "sklearn", "scipy"):
             # Trees are compiled, and have their arrays behind a method.
             compiled = hasattr(one, "node_count")
             state = one.__getstate__() if compiled else getattr(one, "__dict__", {})
