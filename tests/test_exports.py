@@ -56,6 +56,18 @@ def test_rooms_are_attributes():
         _ = mercer.losess
 
 
+def test_research_is_an_attribute_where_it_is_installed(monkeypatch):
+    research = import_module("mercer_research")
+    assert mercer.research is research
+    assert research.linear is import_module("mercer_research.linear")
+    assert {"linear", "covering"} <= set(dir(research))
+    with pytest.raises(AttributeError, match="no attribute 'lineal'"):
+        _ = research.lineal
+    monkeypatch.setitem(sys.modules, "mercer_research", None)
+    with pytest.raises(ImportError, match=r"needs mercer_research; .*/packages/mercer-research"):
+        _ = mercer.research
+
+
 def test_importing_the_package_imports_no_room():
     code = "import sys, mercer; print([m for m in sys.modules if m.startswith('mercer.')])"
     beside = "['mercer._version', 'mercer._words']"

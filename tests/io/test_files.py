@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import joblib
@@ -19,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
-from mercer.io import ModelFileError, describe, digest, load, save, trusted_types
+from mercer.io import ModelFileError, describe, digest, load, save, trust, trusted_types
 from mercer.io.trust import NEIGHBOURS, is_trusted
 from mercer.local import Local
 from mercer.local.shelf import Shelf
@@ -188,7 +189,8 @@ def test_types_of_others_are_refused_by_name():
 
 def test_trusted_types_are_classes_that_only_compute():
     names = trusted_types()
-    assert all(name.startswith("mercer.") or name in NEIGHBOURS for name in names)
+    own = ("mercer.", "mercer_research.")
+    assert all(name.startswith(own) or name in NEIGHBOURS for name in names)
     assert all(map(is_trusted, names))
     assert "sklearn.tree._tree.Tree" in names  # see the trees of test_hostile.py
     for stranger in (
@@ -206,6 +208,19 @@ def test_trusted_types_are_classes_that_only_compute():
         "builtins.eval",
     ):
         assert not is_trusted(stranger), stranger
+
+
+def test_research_is_trusted_where_it_is_installed(monkeypatch):
+    name = "mercer_research.linear.bridge.Bridge"
+    assert is_trusted(name)
+    assert name in trusted_types()
+    missing = {"mercer_research": None}
+    monkeypatch.setattr(trust, "find_spec", lambda one: missing.get(one, find_spec(one)))
+    trust._classes.cache_clear()
+    assert not is_trusted(name)
+    assert not [one for one in trusted_types() if one.startswith("mercer_research")]
+    assert is_trusted("mercer.estimators.svr.SVR")
+    trust._classes.cache_clear()
 
 
 def test_the_manifest_says_what_is_inside():
