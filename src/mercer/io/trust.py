@@ -1,6 +1,6 @@
 """Which types a file may name: classes of this library that only compute.
 
-Those of its research are trusted where its distribution is installed.
+Those of ``mercer-research`` are trusted where that distribution is installed.
 
 To trust a class is to let whoever wrote a file choose its attributes. So classes that open files,
 import modules or call other machines are left out, and no function is trusted at all.
