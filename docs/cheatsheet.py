@@ -93,7 +93,7 @@ BOXES: tuple[tuple[str, str, str], ...] = (
         "AdditiveRegressor().fit(X, y)\n"
         "from mercer.plotting import EffectDisplay, FitDisplay\n"
         "EffectDisplay.from_estimator(model, X)\n"
-        'report(model, X, y, max_time=None).save("report.html")',
+        'mercer.report(model, X, y, max_time=None).save("report.html")',
         "A report is one page that can be sent by mail.",
     ),
     (

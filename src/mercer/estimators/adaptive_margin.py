@@ -26,7 +26,7 @@ from mercer.machines.callbacks import TaskContext
 from mercer.machines.classifier import refuse_one_class
 from mercer.machines.fitted import FittedExpansion
 from mercer.machines.one_vs_one import PairwiseClassifier
-from mercer.machines.solving import EarlyStop
+from mercer.machines.solving import EarlyStop, finite
 from mercer.machines.subproblems import (
     Posing,
     Prepared,
@@ -170,7 +170,8 @@ class _AdaptiveMargin(PairwiseClassifier):
     def _solved(self, title: str, risk: RegularizedRisk) -> SolvedSubproblem:
         """Solve a problem; its margins and the constant of a collapsed machine are facts of it."""
         lam, (program, live) = self._lambda(), self._program(risk)
-        answer = program.solve(lam)
+        with finite():
+            answer = program.solve(lam)
         limit = self.tol * program.c.sum()
         a, f = np.zeros(risk.n), np.zeros(risk.n)
         a[live] = program.y * answer.alpha

@@ -10,7 +10,7 @@ import numpy as np
 from mercer._typing import Array, PointsLike
 from mercer.data.opening import is_source
 from mercer.machines.callbacks import TaskContext, watched
-from mercer.machines.solving import EarlyStop
+from mercer.machines.solving import EarlyStop, finite
 from mercer.machines.subproblems import Sample, Subproblem
 from mercer.problems.multinomial import MultinomialRisk
 from mercer.solvers import Solution
@@ -48,7 +48,7 @@ def solve_coupled(machine: Any, subproblem: Subproblem, context: TaskContext) ->
     solver = CoupledNewton(machine.tol, machine.max_iter, machine.max_time)
     task = context.subcontext(task_name="problem", max_subtasks=None)
     task.call_on_fit_task_begin(estimator=machine)
-    with watched(machine, "", task, False) as listener:
+    with watched(machine, "", task, False) as listener, finite():
         found = solver.minimize(risk, _start(machine, risk), listener)
     task.call_on_fit_task_end(estimator=machine)
     if found.status not in (Status.CONVERGED, Status.STOPPED):

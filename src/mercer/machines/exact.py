@@ -10,7 +10,6 @@ import numpy as np
 from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.machines.callbacks import fit_task
 from mercer.machines.protocol import ExactMachine
-from mercer.machines.solving import finite
 from mercer.machines.subproblems import SolvedBatch, prepare
 from mercer.machines.warm_matrices import keep_matrix
 from mercer.solvers import Solution, Status
@@ -32,8 +31,7 @@ class ExactFit:
         prepared = prepare(machine, X, y, sample_weight)
         n_problems = machine._max_tasks or len(prepared.subproblems)
         with fit_task(machine, n_problems, X, y, sample_weight) as context:
-            with finite():
-                solved = machine._solve(prepared, context)
+            solved = machine._solve(prepared, context)
             solutions: Sequence[Solution] = (
                 solved.found
                 if isinstance(solved, SolvedBatch)

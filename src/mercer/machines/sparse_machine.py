@@ -24,7 +24,7 @@ from mercer.machines.evaluating import kernel_matrix
 from mercer.machines.expansion import as_objects
 from mercer.machines.kernel_kinds import compares_objects, is_function, is_precomputed
 from mercer.machines.low_rank import LowRankProblem
-from mercer.machines.solving import EarlyStop
+from mercer.machines.solving import EarlyStop, finite
 from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem
 from mercer.problems.sparse_risk import SparseRisk
 from mercer.programs.columns import SparseSolution, generate_columns, threshold
@@ -143,7 +143,7 @@ class SparseMachine(KernelMachine):
             task = context.subcontext(task_name=title or "problem", max_subtasks=None)
             task.call_on_fit_task_begin(estimator=self)
             start = last[k] if last and np.max(last[k], initial=-1) < risk.G.shape[1] else None
-            with watched(self, title, task, stop) as listener:
+            with watched(self, title, task, stop) as listener, finite():
                 answer = generate_columns(
                     risk,
                     tol=self.tol,

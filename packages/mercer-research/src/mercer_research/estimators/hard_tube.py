@@ -19,7 +19,7 @@ from mercer.losses.regression import EpsilonInsensitive
 from mercer.machines.callbacks import TaskContext, watched
 from mercer.machines.low_rank import LowRankProblem, irreducible
 from mercer.machines.regression import Regression
-from mercer.machines.solving import EarlyStop, last_solution
+from mercer.machines.solving import EarlyStop, finite, last_solution
 from mercer.machines.subproblems import Rows, Sample, Subproblem
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers import Solution, Solver, Status, minimize
@@ -200,6 +200,7 @@ class HardTubeSVR(Regression):
         with (
             watched(self, "", task, False) as listener,
             warnings.catch_warnings(record=True) as warned,
+            finite(),
         ):
             warnings.simplefilter("always", EarlyStop)
             solution = minimize(here, solver, start, listener=listener, warning=EarlyStop)
