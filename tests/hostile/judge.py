@@ -27,6 +27,7 @@ import sklearn
 from sklearn.utils.validation import has_fit_parameter
 
 import mercer
+import mercer_research
 from hostile.certificate import recompute
 from hostile.generator import Case, good
 from hostile.machines import kind, make
@@ -35,7 +36,7 @@ from mercer.machines.ls_report import UnavailableError
 LIMIT = 5.0
 """Seconds of processor time that a fit and its predictions may take."""
 
-OURS = os.path.dirname(mercer.__file__) + os.sep
+OURS = tuple(os.path.dirname(one.__file__) + os.sep for one in (mercer, mercer_research))
 THEIRS = os.path.dirname(sklearn.__file__) + os.sep
 
 
@@ -122,7 +123,7 @@ def judge(case: Case, limit: float = LIMIT) -> Outcome:
         return outcome
     leaks = [w for w in heard if issubclass(w.category, RuntimeWarning | DeprecationWarning)]
     if leaks:
-        where = f"{os.path.relpath(leaks[0].filename, OURS)}:{leaks[0].lineno}"
+        where = f"{os.path.relpath(leaks[0].filename, OURS[0])}:{leaks[0].lineno}"
         return Outcome("leak", f"{leaks[0].category.__name__}: {leaks[0].message} at {where}")
     if outcome.kind == "refusal" and state(machine) != before:
         return Outcome("changed", f"a refused fit changed {differing(before, machine)}")
@@ -183,12 +184,12 @@ def refused(error: Exception) -> Outcome:
     last = None
     frames = traceback.extract_tb(error.__traceback__)
     for k, frame in enumerate(frames):
-        if frame.filename.startswith((OURS, THEIRS)):
+        if frame.filename.startswith((*OURS, THEIRS)):
             last = k
     if last is None:
         return Outcome(type(error).__name__, str(error)[:200])
     frame, short = frames[last], type(error).__name__
-    root = OURS if frame.filename.startswith(OURS) else THEIRS
+    root = next(root for root in (*OURS, THEIRS) if frame.filename.startswith(root))
     where = f"{os.path.relpath(frame.filename, os.path.dirname(root[:-1]))}:{frame.lineno}"
     words = f"{short}: {str(error)[:150]!r} at {where}"
     named = type(error).__module__.startswith(("mercer", "sklearn"))
@@ -197,7 +198,7 @@ def refused(error: Exception) -> Outcome:
     ):
         return Outcome(short, words)
     raised = linecache.getline(frame.filename, frame.lineno).strip().startswith("raise")
-    if root == OURS and not (last == len(frames) - 1 and raised):
+    if root in OURS and not (last == len(frames) - 1 and raised):
         return Outcome(f"unexplained {short}", words)
     return Outcome("refusal", words)
 

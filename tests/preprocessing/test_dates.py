@@ -84,3 +84,8 @@ def test_the_column_decides_the_order_of_day_and_month():
         encoder = DateEncoder().fit(pd.DataFrame({"t": days.strftime(form)}))
         found = encoder.transform(pd.DataFrame({"t": days.strftime(form)}))
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_frame_without_columns_is_refused():
+    with pytest.raises(ValueError, match="at least one column"):
+        DateEncoder().fit(pd.DataFrame(index=range(5)))

@@ -102,6 +102,8 @@ class DateEncoder(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignor
         if unknown := set(self.periods) - PERIODS.keys():
             raise ValueError(f"periods are among {list(PERIODS)}, got {sorted(unknown)}.")
         columns = self._columns(X, reset=True)
+        if not columns:
+            raise ValueError("X has no columns; DateEncoder needs at least one column of dates.")
         self.forms_ = [_form(values, name) for name, values in columns.items()]
         self.periods_ = [Calendar.of(t).periods(self.periods) for t in self._days(columns)]
         return self

@@ -225,10 +225,8 @@ def generate_columns(
         f=f,
         times={"solve": solved, "certify": 0.0},
         history=tuple(monitor.history),
-        # The master resolves its part of the losses at zero; a margin has no unit but itself.
         # An objective that is nothing but rounding has no smaller gap than that.
-        resolution=(tol * risk.free.risk(np.zeros(len(risk.y))) if risk.radius is None else 0.0)
-        + (2.0 * rounding if abs(value) <= rounding else 0.0),
+        resolution=2.0 * rounding if abs(value) <= rounding else 0.0,
     )
     return SparseSolution(solution, u_best, J)
 
