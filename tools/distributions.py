@@ -98,7 +98,7 @@ def environment(folder: Path, extras: str, wheels: list[Path]) -> str:
     python = str(folder / "bin" / "python")
     (library,) = (wheel for wheel in wheels if wheel.name.startswith("mercer-"))
     asked = f"{library}[{extras}]" if extras else str(library)
-    # Wheels of this tree have a version that no index has.
+    # An index that has this version too would be a second source of our own packages.
     pip = [python, "-m", "pip", "install", "--quiet", "--find-links", str(library.parent)]
     subprocess.run([*pip, asked], check=True)
     return python

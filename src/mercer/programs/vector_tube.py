@@ -54,7 +54,7 @@ class VectorTube:
         Unpenalized columns.
     epsilon : float
         Radius of the tube.
-    rounding : float, default=8 eps
+    rounding : float, default=16 eps
         Part of the largest kernel value by which values differ that are computed in two ways.
 
     Examples

@@ -74,7 +74,8 @@ def with_expansion(
 
     Coefficients of functionals, such as second differences, are small beside those of the points
     in which a prediction adds up: :math:`f = \sum_j c_j k(z_j, \cdot)`. Decision values and
-    the penalty :math:`\tfrac12 c'Kc` have the rounding of these terms.
+    the penalty :math:`\tfrac12 c'Kc` have the rounding of these terms, estimated by their length as
+    in :func:`decision_error`.
 
     Parameters
     ----------
