@@ -28,8 +28,15 @@ def pytest_collection_modifyitems(items):
     if unstable:
         raise pytest.UsageError("give these parameters an id of their own: " + ", ".join(unstable))
     listed = tiers.slow()
+    first = {}
     for item in items:
-        if (tier := tiers.tier(item.nodeid, listed)) != "quick":
+        tier = tiers.tier(item.nodeid, listed)
+        # Of scikit-learn's checks a change needs those of one instance of each class.
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        if tier == "quick" and {"estimator", "check"} <= params.keys():
+            machine = params["estimator"]
+            tier = "quick" if first.setdefault(type(machine), machine) is machine else "slow"
+        if tier != "quick":
             item.add_marker(tier)
 
 
