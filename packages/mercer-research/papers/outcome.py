@@ -170,11 +170,11 @@ class Result:
 
     claims: list[Claim]
     data: dict[str, Any] = field(default_factory=dict)
-    gallery: str = ""
-    """The example that draws it."""
-
     revised: str = ""
     """What was changed after numbers had been seen, and what the first version gave."""
+
+    note: str = ""
+    """Why a printed figure cannot come out, in one short sentence."""
 
     @property
     def failures(self) -> list[Claim]:

@@ -55,5 +55,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             ),
         ],
         {"ratio": [float(r) for r in ratio]},
-        gallery="plot_structure_components",
     )

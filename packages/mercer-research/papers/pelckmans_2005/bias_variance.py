@@ -132,7 +132,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             "bias": (first.squared_bias / N).tolist(),
             "variance": (first.variance / N).tolist(),
         },
-        gallery="plot_bias_variance",
         revised="the error at γ → 0 was compared with that of one sample to within three standard "
         "deviations (0.056 to 0.24), and the error at γ = 10⁶ was to be at least the least of all, "
         "which it always is.",

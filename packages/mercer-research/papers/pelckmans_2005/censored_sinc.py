@@ -79,5 +79,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             near("of these without coefficient", np.mean(at_rest), 11, 2, "about 11", must=False),
         ],
         {**found, **curves, "grid": GRID.tolist()},
-        gallery="plot_censored_sinc",
     )

@@ -112,7 +112,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             ),
         ],
         {"memory": found},
-        gallery="plot_coloured_noise",
         revised="a claim that the function is found better than with errors taken as independent "
         "(0.8 of the error) was dropped: 0.97 and 0.98 came out, because a kernel this wide does "
         "not follow noise with so short a memory.",

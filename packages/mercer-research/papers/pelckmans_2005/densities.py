@@ -80,5 +80,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             ),
         ],
         {"errors": np.array(errors).tolist(), "peaks": np.array(counts).tolist()},
-        gallery="plot_shape_densities",
     )

@@ -130,6 +130,5 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             "Boston distances": bins.squares.tolist(),
             "Boston halves": bins.halves.tolist(),
         },
-        gallery="plot_differogram",
         revised="a share of noise of Boston from 0 to 0.16 counted as agreement with 0.08.",
     )

@@ -85,5 +85,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         "printed.",
         claims,
         {f"penalty {p:g}": np.array(h).tolist() for p, h in found.items()},
-        gallery="plot_jumps",
     )

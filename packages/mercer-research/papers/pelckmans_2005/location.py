@@ -85,5 +85,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             "location": matched.location,
             "scale": matched.scale,
         },
-        gallery="plot_robust_location",
     )

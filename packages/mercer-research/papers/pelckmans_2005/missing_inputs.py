@@ -150,5 +150,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             "shares": list(shares),
             **{k: [None if np.isnan(v) else float(v) for v in m] for k, m in mean.items()},
         },
-        gallery="plot_missing_inputs",
     )

@@ -74,5 +74,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         "eq. (8.15) prints zero.",
         claims,
         {"nodes": list(SIZES), "line": line.tolist(), "hull": hull.tolist()},
-        gallery="plot_fusion",
     )

@@ -96,5 +96,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         "residuals (printed with its square). The document shows boxes and no numbers.",
         claims,
         data,
-        gallery="plot_four_norms",
     )

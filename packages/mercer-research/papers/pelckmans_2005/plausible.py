@@ -142,5 +142,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         "inputs is not printed.",
         claims,
         {name: np.quantile(e, QUANTILES, axis=0).tolist() for name, e in E.items()},
-        gallery="plot_plausible",
     )

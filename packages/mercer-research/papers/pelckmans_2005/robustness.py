@@ -99,7 +99,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             "std": {name: (LENGTH * s).tolist() for name, s in curve.std.items()},
             "efficiency": {name: list(pair) for name, pair in found.items()},
         },
-        gallery="plot_robust_weights",
         revised="errors of support vectors with 20 and 50 per cent outliers had the ranges 0.02 to "
         "0.50 and 0.38 to 1.56.",
     )

@@ -107,5 +107,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             ),
         ],
         {"shares": SHARES[seen].tolist(), "median": np.nanmedian(errors[:, seen], axis=0).tolist()},
-        gallery="plot_morozov",
     )

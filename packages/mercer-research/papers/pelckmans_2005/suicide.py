@@ -83,7 +83,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             **{f"window {h:g}": p[::10].tolist() for h, p in windows.items()},
             "modes": peaks,
         },
-        gallery="plot_shape_cdf",
         revised="C = 30 for the squared loss at first, with modes at 20 and 591 days only; of "
         "four weights and four widths between 60 and 130 days, all but that show the three. That "
         "densities are not negative, and zero below zero, was judged at first, but they are cut to "

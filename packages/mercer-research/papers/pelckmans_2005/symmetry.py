@@ -73,6 +73,5 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             ),
         ],
         {f"{name}, {left} left": e.tolist() for (name, left), e in errors.items()},
-        gallery="plot_symmetry",
         revised="the bound of a short run was 0.95 too, and nine of its ten runs met it.",
     )

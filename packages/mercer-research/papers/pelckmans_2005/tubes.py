@@ -138,5 +138,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             "prices": path.prices.tolist()[:40],
             "halfwidths": path.halfwidths.tolist()[:40],
         },
-        gallery="plot_interval_tube",
     )

@@ -83,7 +83,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             "fits": {name: f[0].tolist() for name, f in fits.items()},
             "rmse": {name: v.tolist() for name, v in rmse.items()},
         },
-        gallery="plot_dirichlet",
         revised="the data sets were not sorted at first, which pairs points and noise differently: "
         "medians 0.410, 0.084 and 0.106, and the Dirichlet kernel worse in 29 of 30. Of six ways "
         "to draw them, the one whose medians are the references was kept. It is no law that all "

@@ -88,5 +88,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             "spline": relative(match.kernel, band).tolist(),
             "gaussian": relative(gaussian, band).tolist(),
         },
-        gallery="plot_inspect_widths",
     )

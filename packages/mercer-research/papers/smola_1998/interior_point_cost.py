@@ -74,4 +74,5 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         "is that the loss which is no quadratic program costs as much or less.",
         claims,
         {"sizes": list(sizes), "iterations": {k: v.tolist() for k, v in steps.items()}},
+        note="A timing: seconds depend on caches.",
     )

@@ -38,7 +38,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             "spline spectrum": relative(spline, omega).tolist(),
             "gaussian spectrum": relative(gaussian, omega).tolist(),
         },
-        gallery="plot_inspect_filters",
     )
 
 

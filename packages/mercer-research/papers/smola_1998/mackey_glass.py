@@ -157,4 +157,5 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         revised="one realization of the noise at first, with 0.0505 for normal noise of 44.3 %, at "
         "the end of the range; now means over three. Errors of many steps had a range of half of "
         "the printed ones at first; 22 of 30 were inside.",
+        note="Horizon, starts and averages of the long forecasts are not printed.",
     )

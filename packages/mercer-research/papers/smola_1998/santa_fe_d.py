@@ -116,4 +116,5 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         revised="that every row beats the mean of the series was to hold; machines of the segments "
         "do not (1.2 of its deviation), so of them it need not. Errors had a range of half of the "
         "printed ones at first; one of six was inside.",
+        note="One forecast, from patterns and settings that are not printed.",
     )

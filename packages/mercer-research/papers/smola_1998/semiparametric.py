@@ -129,7 +129,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
                 for key, of in at_each.items()
             },
         },
-        gallery="plot_semiparametric_table",
         revised="the ranges of the means were a tenth and two standard errors at first, with all "
         "six means inside; the printed spread was put in place of the tenth. In a short run of six "
         "data sets the mean 0.095 (L2, right basis) was outside until its standard error was taken "

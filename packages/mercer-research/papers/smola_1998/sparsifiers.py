@@ -96,7 +96,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         "references are from another program, with one sample and cells of its own.",
         claims,
         {"n": list(NUMBERS), "rms": rms.mean(axis=0).tolist(), "printed": list(RMS)},
-        gallery="plot_compression",
         revised="average numbers of steps had ranges of three standard deviations of one run, such "
         "as -1 to 5 for two steps; the bounds on the largest number are what is judged.",
     )

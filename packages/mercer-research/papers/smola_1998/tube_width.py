@@ -164,7 +164,6 @@ def run(short: bool = False, random_state: int = 0) -> Result:
         + ".",
         claims,
         {"ratios": RATIOS.tolist(), "errors": curves},
-        gallery="plot_noise_width",
         revised="a tube was to save four per cent less three standard errors, which could be less "
         "than nothing; and tubes of 2 σ were compared with the least error of all widths, which no "
         "error is below.",

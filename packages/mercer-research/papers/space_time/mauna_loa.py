@@ -109,5 +109,4 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             ),
         ],
         {"rmse": rmse},
-        gallery="plot_co2",
     )

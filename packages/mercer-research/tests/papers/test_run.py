@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from papers import page, places, run
-from papers.outcome import Claim, MissingDataError, Result, at_least, at_most, near
+from papers.outcome import MissingDataError, Result, at_least, at_most, near
 
 
 def result(ours=1.0, must=True, **options):
@@ -121,24 +121,18 @@ def test_a_digest_follows_the_experiment():
     assert run.digest("haar") == run.digest("haar") != run.digest("jumps")
 
 
-def test_rows_of_the_page():
-    inside = Claim("|x|", 0.5, 0.0, 1.0, "w", 0.4)
-    assert page.row(inside) == "| \\|x\\| | 0.4 | 0.5 | 0 to 1 | w | yes |"
-    assert page.agreement(near("", 1.0, 1.0, 1e-8, "")) == "± 1e-08"
-    assert page.agreement(at_most("", 1.0, 2.0, "")) == "at most 2"
-    assert page.agreement(at_least("", 1.0, 0.25, "")) == "at least 0.25"
-    assert "**no**" in page.row(near("", 2.0, 1.0, 0.1, ""))
-    assert "not reproduced" in page.row(near("", 2.0, 1.0, 0.1, "", must=False))
-    assert page.number(1e-5) == "1e-5"
-
-
-def test_sections_of_the_page():
-    text = page.page({"trial": result(gallery="plot_losses", revised="all.")})
-    assert "| [A title (here)](#a-title-here) | Figure 1 | 1 of 1 |" in text
-    assert "Of 1 claims that are judged in 1 experiments, 1 hold; 0 further numbers" in text
-    assert "{doc}`/auto_examples/regression/plot_losses`" in text
-    assert "Changed after numbers had been seen: all." in text
-    assert "| a number | 1 (printed) | 1 |" in text
+def test_a_row_shows_the_figure_that_differs(experiment):
+    experiment(result())
+    claims = [at_most("a bound", 1.0, 2.0, ""), near("|x|", 1.0, 1.0, 0.1, "", printed=True)]
+    row = page.row("trial", Result("T", "Figure 1", "", claims, note="A note."))
+    start = "| [T](../../packages/mercer-research/papers/topic/trial.py) | Figure 1 | "
+    assert row == f"{start}yes, 2/2 | \\|x\\| | 1 | 1 | A note. |"
+    claims.append(near("an error", 3e-5, 1e-5, 1e-6, "", must=False))
+    row = page.row("trial", Result("T", "Figure 1", "", claims))
+    assert row == f"{start}partly, 2/3 | an error | 1e-5* | 3e-5 |  |"
+    assert "| no, 0/1 |" in page.row("trial", result(2.0, must=False))
+    text = page.page({"trial": Result("T", "Figure 1", "", claims)})
+    assert "Of 3 claims that are judged in 1 experiments, 2 hold." in text
 
 
 def test_the_page_is_that_of_the_results():
