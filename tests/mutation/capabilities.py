@@ -2,10 +2,10 @@
 
 Run from the folder of the tests, ``python -m mutation.capabilities``, or by
 ``make mutants ROOM=capabilities``. capabilities.jsonl has one line for every row of
-`docs/capabilities.md` that is done: the file and the function of the formula, its line and the line
-that stands there instead, and which test noticed, at first and at last. The changed module is made
-in a process of its own; no file is written. A line may be corrected by hand: without a status it is
-run again. A row without a line gets the best of its candidates.
+`docs/contribute/capabilities.md` that is done: the file and the function of the formula, its line
+and the line that stands there instead, and which test noticed, at first and at last. The changed
+module is made in a process of its own; no file is written. A line may be corrected by hand:
+without a status it is run again. A row without a line gets the best of its candidates.
 """
 
 from __future__ import annotations
