@@ -270,13 +270,6 @@ def write_kernels(app, config):
         target.write_text(text, encoding="utf-8")
 
 
-def write_rooms(app, config):
-    """Draw the rooms of the library and the way through a fit, which decisions show."""
-    rooms, folder = importlib.import_module("rooms"), HERE / "reference" / "generated"
-    rooms.draw(folder / "rooms.svg")
-    rooms.draw_fit(folder / "fit.svg")
-
-
 def write_figures(app, config):
     """Draw the figures of the tutorials from their own code."""
     importlib.import_module("figures").draw_new()
@@ -313,7 +306,6 @@ def skip_member(app, what, name, obj, skip, options):
 def setup(app):
     app.connect("config-inited", write_reference)
     app.connect("config-inited", write_kernels)
-    app.connect("config-inited", write_rooms)
     app.connect("config-inited", write_figures)
     app.connect("config-inited", write_switcher)
     app.connect("config-inited", write_notebooks)

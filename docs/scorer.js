@@ -6,7 +6,7 @@ var Scorer = {
     const places = [
       [/^how-to\/faq$/, 12],
       [/^(how-to|tutorials)\/|^(choose|install|cite|cheat-sheet|explanation\/limitations)$/, 8],
-      [/^explanation\/decisions\/|^(contribute\/(capabilities|index)|changelog)$/, -20],
+      [/^contribute\/decisions\/|^(contribute\/(capabilities|index)|changelog)$/, -20],
       [/^auto_examples\//, -4],
     ];
     const place = places.find(([pattern]) => pattern.test(docname));
