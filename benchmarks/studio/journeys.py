@@ -11,7 +11,7 @@ import pandas as pd
 
 from benchmarks.studio.browser import choose, download, fit, go, load, look
 from mercer.datasets import load_concrete
-from mercer_studio.browser.drawing import VIEWS, available
+from mercer_studio.browser.views import VIEWS, available
 
 TABLES = {
     "concrete": "regression",

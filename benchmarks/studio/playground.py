@@ -32,9 +32,14 @@ from playwright.sync_api import Error, sync_playwright
 from benchmarks.common.environment import environment
 from mercer._threads import one_thread
 from mercer_studio.browser.playground import LIGHT, Playground
-from mercer_studio.browser.playground.figure import PlaygroundFigure
 from mercer_studio.browser.playground.settings import KERNELS, LOSSES
-from mercer_studio.browser.playground.view import CLASS_C, CURVE_C, GAMMAS, playground_view
+from mercer_studio.browser.playground.view import (
+    CLASS_C,
+    CURVE_C,
+    GAMMAS,
+    PlaygroundFigure,
+    playground_view,
+)
 from mercer_studio.browser.server import send_at_once
 
 N, STEPS = 300, 16

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 from mercer.data.table import DataError
-from mercer_studio import reading, text
+from mercer_studio import reading
 from mercer_studio.reading import FrameBatches, read_table
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Cut text and rows so often that types differ between the parts."""
-    monkeypatch.setattr(text, "CHUNK_BYTES", 400)
+    monkeypatch.setattr(reading, "CHUNK_BYTES", 400)
     monkeypatch.setattr(reading, "FRAME_ROWS", 7)
 
 
@@ -111,11 +111,11 @@ def test_lines_within_quotes_are_never_cut(tmp_path):
 
 def test_a_quote_that_is_never_closed_does_not_hold_the_file(tmp_path, monkeypatch):
     """The text in hand stays bounded, and its end is looked for once a part."""
-    monkeypatch.setattr(text, "MAX_QUOTED_ROW_BYTES", 2_000)
+    monkeypatch.setattr(reading, "MAX_QUOTED_ROW_BYTES", 2_000)
     rows = b'size,k\n5" pipe,1\n' + b"7,2\n" * 5_000
     held = [
         len(part)
-        for part in text.whole_lines(
+        for part in reading.whole_lines(
             iter([rows[i : i + 400] for i in range(0, len(rows), 400)]), "a.csv"
         )
     ]

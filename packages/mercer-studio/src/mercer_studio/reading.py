@@ -1,31 +1,460 @@
-"""A file of columns as data frames: whole, within bounds, or some rows at a time.
-
-Sources refuse dates and mixed columns, since a machine cannot use them; whoever prepares a table
-needs them as they are. Files of Parquet and Arrow tell the types of their columns. Text does not,
-and what its first lines look like is no proof: postal codes are numbers until the first letter. So
-text in parts is read twice, once for the types that fit all lines, and once for the rows.
-"""
+"""Files of columns as data frames: text of others, Parquet, Arrow, whole or in parts."""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 
 from mercer.data.files import COLUMNS
 from mercer.data.ipc import Ipc
 from mercer.data.parquet import File, Parquet, blamed
 from mercer.data.table import DataError
-from mercer_studio.text import ADVICE, MEMORY_PER_TEXT_BYTE, Dialect, too_large
 
-__all__ = ["FORMATS", "FRAME_ROWS", "FrameBatches", "read_table"]
+CHUNK_BYTES = 2**20
+"""Bytes that are read at once."""
+
+MEMORY_PER_TEXT_BYTE = 4
+"""Text and the columns made of it are in memory together; most numbers are shorter as text."""
+
+MAX_QUOTED_ROW_BYTES = 2**24
+"""Bytes of the longest row with a line within quotes."""
+
+SEPARATORS = (",", ";", "\t", "|", " ")
+# Bytes that have no letter in the code page of Windows, and those that no text has.
+UNUSED = frozenset(b"\x81\x8d\x8f\x90\x9d")
+CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\f\v\x1a\x1b")
+BLANK = re.compile(rb"\A(?:[ ]*\r?\n)+")
+QUOTED = re.compile(rb'"[^"]*"')
+NUMBER = re.compile(r"[-+]?(?:\d[\d.,]*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?|nan|inf", re.IGNORECASE)
+
+MISSING = [
+    *("", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "none"),
+    *("#N/A", "#N/A N/A", "#NA", "<NA>", "NaT", "-1.#IND", "1.#IND", "-1.#QNAN", "1.#QNAN"),
+]
+"""Spellings of a missing cell."""
+
+ADVICE = (
+    "; a separator inside a cell must stand in quotes, --delimiter says which sign separates the "
+    "cells, and --comment '#' leaves out lines that begin with this sign"
+)
+
+
+# Encodings ----------------------------------------------------------------------------------------
+
+
+def encoding_of(chunks: Iterable[bytes], path: str) -> tuple[str, str]:
+    """Return the encoding of a file, and a sentence about it if it had to be guessed.
+
+    UTF-8 and UTF-16 are recognized. Other bytes are taken for the code page of Windows in Western
+    Europe, or for Latin-1.
+
+    Parameters
+    ----------
+    chunks : iterable of bytes
+        The file from its beginning.
+    path : str
+        Its name, for the sentence.
+
+    Examples
+    --------
+    >>> encoding_of(["größe".encode("utf-16")], "t.csv")
+    ('utf-16', '')
+    >>> encoding_of(["größe;1".encode("latin-1")], "t.csv")[0]
+    'cp1252'
+    """
+    check: codecs.IncrementalDecoder = codecs.getincrementaldecoder("utf-8")()
+    seen, name = set[int](), "utf-8-sig"
+    for k, chunk in enumerate(chunks):
+        if k == 0 and (wide := _wide(chunk)):
+            return wide, ""
+        if k == 0 and _binary(chunk[:4096]):
+            raise DataError(f"{path} holds no text: a line of names and rows are expected")
+        seen |= {*np.unique(np.frombuffer(chunk, dtype=np.uint8)).tolist()}
+        try:
+            check.decode(chunk)
+        except UnicodeDecodeError:
+            name = "cp1252"
+            check = codecs.getincrementaldecoder("latin-1")()
+    if name != "cp1252":
+        return name, ""
+    name = "latin-1" if UNUSED & seen else name
+    return name, f"{path} is not UTF-8 and is read as {name}; say another with --encoding."
+
+
+def _binary(start: bytes) -> bool:
+    """Return whether bytes are no text: a zero, or other control bytes where all is not UTF-8."""
+    if not CONTROL & {*start}:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return True
+    return 0 in start
+
+
+def _wide(start: bytes) -> str:
+    """Return which UTF-16 a text is in, or nothing."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    odd, even = start[1:200:2], start[0:200:2]
+    if len(odd) > 3 and not any(odd) and all(even):
+        return "utf-16-le"
+    return "utf-16-be" if len(even) > 3 and not any(even) and all(odd) else ""
+
+
+def decoded(chunks: Iterable[bytes], encoding: str, path: str) -> Iterator[bytes]:
+    """Yield a text in UTF-8.
+
+    Parameters
+    ----------
+    chunks : iterable of bytes
+        The text.
+    encoding : str
+        In which it is.
+    path : str
+        The file, for the sentence.
+    """
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)()
+    except LookupError as error:
+        raise DataError(
+            f"there is no encoding {encoding[:40]!r}; known are utf-8, utf-16, latin-1, cp1252 and "
+            "others of Python"
+        ) from error
+    try:
+        for chunk in chunks:
+            yield decoder.decode(chunk).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeError as error:
+        raise DataError(
+            f"{path} is not in the encoding {encoding}: {error}; say another with --encoding, such "
+            "as utf-8, utf-16 or latin-1"
+        ) from error
+
+
+# Lines --------------------------------------------------------------------------------------------
+
+
+def whole_lines(chunks: Iterable[bytes], path: str, most: float = np.inf) -> Iterator[bytes]:
+    """Yield text cut between rows: a new line within quotes is part of its cell.
+
+    Parameters
+    ----------
+    chunks : iterable of bytes
+    path : str
+        The file, for the sentence.
+    most : float, optional
+        Bytes of memory that a row and what is made of it may take.
+    """
+    rest = b""
+    for chunk in chunks:
+        held = rest + chunk
+        if MEMORY_PER_TEXT_BYTE * len(held) > most:
+            raise too_large(path, most)
+        end = _row_end(held)
+        if end:
+            yield held[:end]
+        rest = held[end:]
+    if rest:
+        yield rest
+
+
+def _row_end(held: bytes) -> int:
+    """Return where the last whole row ends, 0 if there is none."""
+    end = held.rfind(b"\n") + 1
+    # Where a quote is never closed, rows would go on to the end of the file.
+    if len(held) > MAX_QUOTED_ROW_BYTES or not held.count(b'"', 0, end) % 2:
+        return end
+    signs = np.frombuffer(held, dtype=np.uint8)
+    lines = np.flatnonzero(signs == ord("\n"))
+    within = np.searchsorted(np.flatnonzero(signs == ord('"')), lines) % 2
+    return int(lines[within == 0][-1]) + 1 if not within.all() else 0
+
+
+def too_large(path: str, most: float) -> DataError:
+    """Return the error for a file that needs more memory than there may be.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    most : float
+        Bytes.
+    """
+    return DataError(
+        f"{path} needs more than {most / 1e6:.0f} MB of memory; allow more, or give fewer rows or "
+        "columns"
+    )
+
+
+def uncommented(text: bytes, sign: str | None) -> bytes:
+    r"""Return rows without the lines that begin with a sign.
+
+    Parameters
+    ----------
+    text : bytes
+        Whole rows.
+    sign : str, optional
+        At the beginning of a comment.
+
+    Examples
+    --------
+    >>> uncommented(b"# units: m\nx,y\n", "#")
+    b'x,y\n'
+    """
+    if not sign:
+        return text
+    kept, quotes = [], 0
+    for line in text.splitlines(keepends=True):
+        if quotes % 2 or not line.lstrip().startswith(sign.encode()):
+            kept.append(line)
+            quotes += line.count(b'"')
+    return b"".join(kept)
+
+
+def separator(start: bytes) -> str:
+    r"""Return the sign that the first two lines have equally often, or the first has most of.
+
+    Parameters
+    ----------
+    start : bytes
+        The first lines.
+
+    Examples
+    --------
+    >>> separator(b"width;height\n1,5;2,5\n")
+    ';'
+    """
+    first, second = (*QUOTED.sub(b"", start).split(b"\n", 2), b"")[:2]
+    counts = [(first.count(sign.encode()), second.count(sign.encode())) for sign in SEPARATORS]
+    same = [a if a == b else 0 for a, b in counts]
+    best = same if any(same) else [a for a, _ in counts]
+    return SEPARATORS[int(np.argmax(best))] if any(best) else ","
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """Names of the columns of a text file.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Different from each other.
+    lines : int
+        Lines that they take in the file.
+    notes : tuple of str
+        What was done to the names.
+    """
+
+    names: tuple[str, ...]
+    lines: int
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, start: bytes, sign: str, path: str) -> ColumnNames:
+        r"""Return the names in the first line of a text, or numbers if it holds numbers only.
+
+        A column without a name is called ``Unnamed: 2`` by its place, and of two columns of one
+        name the second is called ``x.1``, as pandas does.
+
+        Parameters
+        ----------
+        start : bytes
+            The first lines.
+        sign : str
+            Between the cells.
+        path : str
+            The file, for the sentences.
+
+        Examples
+        --------
+        >>> ColumnNames.of(b"x,,x\n1,2,3\n", ",", "t.csv").names
+        ('x', 'Unnamed: 1', 'x.1')
+        """
+        if len(sign) != 1:
+            raise DataError(f"the delimiter is a single sign, not {sign[:20]!r}")
+        text = io.StringIO(start.decode(errors="replace"), newline="")
+        rows = csv.reader(text, delimiter=sign)
+        try:
+            first = next(rows)
+            lines = rows.line_num
+            second = next((row for row in rows if row), [])
+        except (csv.Error, StopIteration) as error:
+            raise DataError(f"{path} cannot be read as delimited text: {error}{ADVICE}") from error
+        cells = [cell.strip() for cell in first]
+        if all(NUMBER.fullmatch(cell) for cell in cells):
+            names = tuple(str(k) for k in range(1, len(cells) + 1))
+            return cls(names, 0, (f"{path} has no line of names: columns are called 1, 2, ...",))
+        if len(second) > len(cells) and not any(second[len(cells) :]):
+            cells += [""] * (len(second) - len(cells))
+        return cls(*_different(cells, lines, path))
+
+
+def _different(
+    cells: list[str], lines: int, path: str
+) -> tuple[tuple[str, ...], int, tuple[str, ...]]:
+    """Return names that differ, and a note for those that were changed."""
+    names: list[str] = []
+    taken = {*cells}
+    notes = []
+    times: dict[str, int] = {}
+    for k, cell in enumerate(cells):
+        name = cell or f"Unnamed: {k}"
+        if cell and cell in times:
+            while (name := f"{cell}.{times[cell]}") in taken:
+                times[cell] += 1
+            notes.append(f"{path} has two columns of the name {cell!r}: one is called {name!r}.")
+        times[cell] = times.get(cell, 0) + 1
+        taken.add(name)
+        names.append(name)
+    return tuple(names), lines, tuple(notes)
+
+
+def chunks_of(path: str) -> Iterator[bytes]:
+    """Yield the bytes of a file, unpacked.
+
+    Parameters
+    ----------
+    path : str
+    """
+    with pa.input_stream(path, compression="detect") as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            yield chunk
+
+
+def trimmed(start: bytes) -> bytes:
+    """Return a text without empty lines at its beginning.
+
+    Parameters
+    ----------
+    start : bytes
+    """
+    return BLANK.sub(b"", start)
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is written.
+
+    Parameters
+    ----------
+    sign : str
+        Between the values of a line.
+    header : ColumnNames
+        Names of the columns.
+    encoding : str
+        Of the text.
+    comment : str, optional
+        Sign at the beginning of lines that are left out.
+    notes : tuple of str
+        What was guessed.
+    """
+
+    sign: str
+    header: ColumnNames
+    encoding: str = "utf-8-sig"
+    comment: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        path: str,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        comment: str | None = None,
+        most: float = np.inf,
+    ) -> Dialect:
+        """Return the dialect of a file.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        delimiter, encoding, comment : str, optional
+            What is known.
+        most : float, optional
+            Bytes of memory that a row may take.
+        """
+        with blamed(path, " as delimited text"):
+            found, note = (encoding, "") if encoding else encoding_of(chunks_of(path), path)
+            rows = whole_lines(decoded(chunks_of(path), found, path), path, most)
+            begins = (trimmed(uncommented(text, comment)) for text in rows)
+            start = next(filter(None, begins), b"")
+        if b"\0" in start[:4096] or not start.strip():
+            what = "is empty" if not start.strip() else "holds no text"
+            raise DataError(f"{path} {what}: a line of names and rows are expected")
+        header = ColumnNames.of(start, sign := delimiter or separator(start), path)
+        return cls(sign, header, found, comment, (*([note] if note else []), *header.notes))
+
+    def lines(self, path: str, most: float) -> Iterator[bytes]:
+        """Yield about a megabyte of whole rows of a file at a time, in UTF-8, without comments.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        most : float
+            Bytes that a row may take.
+        """
+        begun = False
+        for text in whole_lines(decoded(chunks_of(path), self.encoding, path), path, most):
+            kept = uncommented(text, self.comment)
+            kept, begun = kept if begun else trimmed(kept), begun or bool(trimmed(kept))
+            if kept:
+                yield kept
+
+    def table(
+        self,
+        text: bytes | pa.Buffer,
+        types: dict[str, pa.DataType] | None = None,
+        columns: list[str] | None = None,
+        skip: int = 0,
+    ) -> pa.Table:
+        """Return lines of text as a table of Arrow.
+
+        Parameters
+        ----------
+        text : bytes or buffer
+            Whole lines.
+        types : dict, optional
+            Types of columns by name; those that fit all lines by default.
+        columns : list of str, optional
+            Columns to convert; all by default.
+        skip : int, default=0
+            Lines to leave out.
+        """
+        return pa_csv.read_csv(
+            pa.BufferReader(text),
+            pa_csv.ReadOptions(
+                use_threads=False, column_names=list(self.header.names), skip_rows=skip
+            ),
+            pa_csv.ParseOptions(delimiter=self.sign, newlines_in_values=True),
+            pa_csv.ConvertOptions(
+                column_types=types,
+                include_columns=columns,
+                null_values=MISSING,
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        )
+
 
 FORMATS = COLUMNS | {"data": "csv"}
 """Formats by the end of a name."""

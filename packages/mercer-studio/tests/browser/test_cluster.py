@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from mercer_studio.browser.session import Session
-from mercer_studio.cli.refusals import Refusal
+from mercer_studio.cli.text import Refusal
 
 distributed = pytest.importorskip("distributed")
 

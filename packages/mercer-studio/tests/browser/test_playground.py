@@ -16,10 +16,8 @@ from mercer import (
 )
 from mercer.losses import Huber
 from mercer_studio.browser.playground import DARK, LIGHT, POINT_SETS, Picture, Playground, Settings
-from mercer_studio.browser.playground.model import MAX_POINTS, UNDO_STEPS
-from mercer_studio.browser.playground.point_sets import WINDOW
-from mercer_studio.browser.playground.settings import KERNELS, LOSSES
-from mercer_studio.browser.playground.words import certificate
+from mercer_studio.browser.playground.model import MAX_POINTS, UNDO_STEPS, certificate
+from mercer_studio.browser.playground.settings import KERNELS, LOSSES, WINDOW
 
 # Written out again, so that the playground's own table of estimators is not its own witness.
 TWO_CLASSES = {

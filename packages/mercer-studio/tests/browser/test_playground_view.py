@@ -13,8 +13,13 @@ from bokeh.models import PointDrawTool
 
 from mercer_studio.browser.playground import DARK, LIGHT, Playground
 from mercer_studio.browser.playground.model import MAX_POINTS
-from mercer_studio.browser.playground.newest import NewestOnly
-from mercer_studio.browser.playground.view import CLASS_C, CURVE_C, GAMMAS, playground_view
+from mercer_studio.browser.playground.view import (
+    CLASS_C,
+    CURVE_C,
+    GAMMAS,
+    NewestOnly,
+    playground_view,
+)
 
 
 @pytest.fixture

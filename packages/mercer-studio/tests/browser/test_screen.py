@@ -15,17 +15,15 @@ import pytest
 
 from mercer import estimators, manifold
 from mercer_studio.browser import app
-from mercer_studio.browser.advice import ADVICE
-from mercer_studio.browser.drawing import TASKS, VIEWS, available
-from mercer_studio.browser.files import MAX_UPLOAD, inside, listed, stored
-from mercer_studio.browser.pages import Data, Machine, Question
+from mercer_studio.browser.pages import ADVICE, Data, Machine, Question
 from mercer_studio.browser.result_pages import Fit, Take, Understand
 from mercer_studio.browser.screen import PAGES, Screen
 from mercer_studio.browser.server import address_of, make_server
-from mercer_studio.browser.session import Session
+from mercer_studio.browser.session import MAX_UPLOAD, Session, inside, listed, stored
 from mercer_studio.browser.stages import State
-from mercer_studio.cli.picking import MACHINES, MAPS
-from mercer_studio.cli.refusals import Refusal
+from mercer_studio.browser.views import TASKS, VIEWS, available
+from mercer_studio.cli.models import MACHINES, MAPS
+from mercer_studio.cli.text import Refusal
 
 EVIL = "<img src=x onerror=alert(1)>"
 

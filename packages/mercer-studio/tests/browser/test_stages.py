@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from mercer import LSSVR
 from mercer_studio.browser.session import GRAPH, SETTINGS, Session
 from mercer_studio.browser.stages import Stages, State, frozen
-from mercer_studio.cli.refusals import Refusal
+from mercer_studio.cli.text import Refusal
 
 
 def reachable(name):

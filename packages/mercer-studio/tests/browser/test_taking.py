@@ -7,9 +7,8 @@ import pytest
 from mercer import io
 from mercer_studio.browser import taking
 from mercer_studio.browser.session import Session
-from mercer_studio.cli.memory import Memory
 from mercer_studio.cli.models import Model
-from mercer_studio.cli.tables import Read, read
+from mercer_studio.cli.tables import Memory, Read, read
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from mercer_studio.browser.working import CachedValue, Cancelled, Worker
-from mercer_studio.cli.refusals import Refusal
+from mercer_studio.cli.text import Refusal
 
 
 @pytest.fixture(scope="module")

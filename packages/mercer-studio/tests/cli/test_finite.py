@@ -9,7 +9,7 @@ import pytest
 from cli.commands import call, shell
 from mercer import LSSVR
 from mercer_studio.cli.models import Model
-from mercer_studio.cli.refusals import Refusal
+from mercer_studio.cli.text import Refusal
 
 N = 60
 

@@ -15,7 +15,7 @@ import mercer.io
 import mercer_studio.cli.predicting as predicting
 from cli.commands import call, shell
 from mercer_studio.cli.telling import Falling, Teller
-from mercer_studio.cli.visible import visible
+from mercer_studio.cli.text import visible
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e"
 ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")

@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import mercer_studio.cli.app
 from cli.commands import call
-from mercer_studio.cli.memory import Memory
+from mercer_studio.cli.tables import Memory
 
 N = 500
 ENDINGS = ("csv", "tsv", "csv.gz", "parquet", "arrow", "svm")

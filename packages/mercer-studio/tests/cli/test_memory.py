@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.commands import call
-from mercer_studio.cli.memory import Memory
-from mercer_studio.cli.picking import pick
+from mercer_studio.cli.models import pick
+from mercer_studio.cli.tables import Memory
 
 LIMIT = 700
 """Megabytes, of which Python and the libraries take about three hundred."""
@@ -22,7 +22,7 @@ LIMIT = 700
 PEAK = """
 import json, sys
 from mercer_studio.cli import main
-from mercer_studio.cli.memory import _held
+from mercer_studio.cli.tables import _held
 status = main(sys.argv[1:])
 print(json.dumps([status, _held("VmHWM") / 1e6]))
 """

@@ -12,8 +12,8 @@ import pytest
 from cli.commands import call, shell
 from cli.test_memory import LIMIT, run
 from mercer import LSSVR, io
-from mercer_studio import reading, text
-from mercer_studio.cli.memory import Memory
+from mercer_studio import reading
+from mercer_studio.cli.tables import Memory
 
 N = 200
 
@@ -42,7 +42,7 @@ def fitted(tmp_path_factory):
 @pytest.fixture
 def cut(monkeypatch):
     """Cut files so often that a file of the test has many parts."""
-    monkeypatch.setattr(text, "CHUNK_BYTES", 500)
+    monkeypatch.setattr(reading, "CHUNK_BYTES", 500)
     monkeypatch.setattr(reading, "FRAME_ROWS", 30)
 
 

@@ -11,9 +11,8 @@ import pytest
 from cli.commands import call, shell
 from mercer import AutoRegressor, io
 from mercer.preprocessing import TableEncoder
-from mercer_studio.cli.memory import Memory
 from mercer_studio.cli.models import Question, Wishes
-from mercer_studio.cli.tables import read
+from mercer_studio.cli.tables import Memory, read
 from mercer_studio.cli.telling import Teller
 
 SCRIPT = runpy.run_path(str(Path(__file__).parents[4] / "benchmarks" / "users" / "ugly_files.py"))

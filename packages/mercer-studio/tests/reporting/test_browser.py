@@ -13,8 +13,7 @@ import pytest
 from matplotlib.image import imread
 
 import mercer
-from mercer_studio.reporting.look import CSS
-from mercer_studio.reporting.page import Section
+from mercer_studio.reporting.page import CSS, Section
 
 pytestmark = pytest.mark.skipif(
     shutil.which("chromium") is None, reason="Debian's chromium is not installed"

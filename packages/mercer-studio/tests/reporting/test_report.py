@@ -41,10 +41,10 @@ from mercer.estimators import MultiOutputSVR
 from mercer.kernels import Gaussian, Matern
 from mercer.selection import LSSVRCV, influence, tune
 from mercer_studio.reporting.compose import _glance
-from mercer_studio.reporting.fits import held
-from mercer_studio.reporting.judging import out_of_fold
 from mercer_studio.reporting.page import number
 from mercer_studio.reporting.script import script_of
+from mercer_studio.reporting.sections import held
+from mercer_studio.reporting.validation import out_of_fold
 
 HOSTILE = [
     "<script>alert(1)</script>",

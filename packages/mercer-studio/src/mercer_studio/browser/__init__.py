@@ -7,7 +7,7 @@ from mercer._lazily import lazily
 __all__ = ["app", "serve"]
 
 _serve = lazily("mercer_studio.browser.server", "serve")
-_view = lazily("mercer_studio.browser.notebook", "NotebookView")
+_view = lazily("mercer_studio.browser.server", "NotebookView")
 _session = lazily("mercer_studio.browser.session", "Session")
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,29 +16,22 @@ import panel as pn
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from mercer.kernels.named import NAMES as KERNELS
-from mercer_studio.browser.advice import advised
-from mercer_studio.browser.drawing import VIEWS, available
-from mercer_studio.browser.files import ENDINGS, MAX_UPLOAD, listed
-from mercer_studio.browser.look import WIDGET
 from mercer_studio.browser.parts import (
     Deck,
     StagePane,
-    beside,
+    box,
     chooser,
+    css,
     field,
-    form,
     html,
     many,
-    stack,
     views,
-    whole,
 )
-from mercer_studio.browser.session import Session
+from mercer_studio.browser.session import ENDINGS, MAX_UPLOAD, Session, listed
 from mercer_studio.browser.stages import State
-from mercer_studio.cli import quantities
-from mercer_studio.cli.picking import MACHINES, MAPS
-
-__all__ = ["Data", "Desk", "Machine", "Question", "Step"]
+from mercer_studio.browser.views import VIEWS, available
+from mercer_studio.cli.models import MACHINES, MAPS
+from mercer_studio.cli.text import setting
 
 EXAMPLES = {
     "Concrete: strength of mixtures": "concrete",
@@ -74,6 +70,40 @@ KINDS: dict[str, str | None] = {
     "numbers": "regression",
     "classes": "classification",
 }
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Something that a person may know or need, and the machine that follows, with the reason.
+
+    Parameters
+    ----------
+    task : str
+        The task that it is about.
+    said : str
+        In the words of the person.
+    why : str
+        The reason.
+    machine : str, optional
+        What is fitted; by default the machine that reads tables and chooses by itself.
+    settings : dict
+        Parameters of the machine.
+    """
+
+    task: str
+    said: str
+    why: str
+    machine: str | None = None
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+ADVICE = [
+    Advice(**one)
+    for one in tomllib.loads(Path(__file__).with_name("advice.toml").read_text(encoding="utf-8"))[
+        "advice"
+    ]
+]
+"""What may be known or needed; the first of a task stands if nobody says anything."""
 
 
 class Desk(Protocol):
@@ -135,7 +165,7 @@ class Step(ABC):
     def __init__(self, screen: Desk) -> None:
         self.screen, self.quiet = screen, False
         self.head = html(f'<h1>{escape(self.title)}</h1><p class="quiet">{escape(self.said)}</p>')
-        self.view = whole(self.head, self.build())
+        self.view = box("whole", self.head, self.build())
 
     @property
     def session(self) -> Session:
@@ -189,7 +219,7 @@ class Data(Step):
         files = [] if folder is None else listed(folder)
         self.files = chooser("In this folder", ["", *files], self.told(self.screen.open), value="")
         self.sent = pn.widgets.FileInput(
-            accept=",".join(ENDINGS), stylesheets=[WIDGET], sizing_mode="stretch_width"
+            accept=",".join(ENDINGS), stylesheets=[css("widget")], sizing_mode="stretch_width"
         )
         self.sent.param.watch(lambda event: self._sent(event.new), "value")
         self.example = chooser(
@@ -200,7 +230,8 @@ class Data(Step):
         self.comment = field("Lines to skip begin with", self.told(self._how), "such as #")
         self.table = StagePane(self.session, "table", "No table yet.")
         words = f'<p class="quiet">or send one, up to {MAX_UPLOAD / 1e6:.0f} MB:</p>'
-        settings = stack(
+        settings = box(
+            "stack",
             self.files,
             html(words),
             self.sent,
@@ -210,7 +241,7 @@ class Data(Step):
             self.encoding,
             self.comment,
         )
-        return beside(settings, self.table.pane)
+        return box("pane", settings, self.table.pane)
 
     def _sent(self, content: bytes | None) -> None:
         if content:
@@ -250,7 +281,7 @@ class Question(Step):
         self.task = pn.widgets.RadioBoxGroup(
             options=list(TASKS),
             value=next(iter(TASKS)),
-            stylesheets=[WIDGET],
+            stylesheets=[css("widget")],
             sizing_mode="stretch_width",
         )
         self.task.param.watch(lambda event: self.told(self._changed)(event.new), "value")
@@ -271,7 +302,8 @@ class Question(Step):
         self.place = Deck(*parts.values())
         self.place.follow(self.looking, parts)
         self.place.show(self.panes["columns"].pane)
-        settings = stack(
+        settings = box(
+            "stack",
             self.task,
             self.target,
             self.kind,
@@ -281,7 +313,7 @@ class Question(Step):
             self.gap,
             self.names,
         )
-        return beside(settings, stack(self.looking, self.place.box))
+        return box("pane", settings, box("stack", self.looking, self.place.box))
 
     def loaded(self, columns: list[str]) -> None:
         """Offer the columns of a new table, and keep what was asked of columns that it has."""
@@ -367,7 +399,7 @@ class Machine(Step):
     def build(self) -> Any:
         """Return the parts of the step."""
         self.known = pn.widgets.RadioBoxGroup(
-            options=[""], stylesheets=[WIDGET], sizing_mode="stretch_width"
+            options=[""], stylesheets=[css("widget")], sizing_mode="stretch_width"
         )
         self.known.param.watch(lambda event: self.told(self._advised)(event.new), "value")
         change = self.told(self._changed)
@@ -379,12 +411,15 @@ class Machine(Step):
             "Search hyperparameters for", list(SEARCHES), change, value="5 seconds"
         )
         self.fields: dict[str, Any] = {}
-        self.form = form()
+        self.form = box(
+            "fields",
+        )
         self.why = html()
         self._task: str | None = None
         self._made: str | None = None
         self._start: dict[str, Any] = {}
-        settings = stack(
+        settings = box(
+            "stack",
             html("<h2>What do you know or need?</h2>"),
             self.known,
             self.up,
@@ -392,8 +427,8 @@ class Machine(Step):
             self.coverage,
             self.seconds,
         )
-        shown = stack(self.why, self.machine, html("<h2>Its settings</h2>"), self.form)
-        return beside(settings, shown)
+        shown = box("stack", self.why, self.machine, html("<h2>Its settings</h2>"), self.form)
+        return box("pane", settings, shown)
 
     def loaded(self, columns: list[str]) -> None:
         """Offer the columns of a new table."""
@@ -403,8 +438,8 @@ class Machine(Step):
         self._task = None
 
     def _advised(self, said: str) -> None:
-        for one in advised(self._task or ""):
-            if one.said == said:
+        for one in ADVICE:
+            if one.task == self._task and one.said == said:
                 with self.silent():
                     self.machine.value = one.machine or AUTOMATIC
                 self._fill(dict(one.settings))
@@ -427,7 +462,7 @@ class Machine(Step):
         name = self.machine.value
         try:
             typed = {
-                key: quantities.setting(f"{key}={one.value}")[1]
+                key: setting(f"{key}={one.value}")[1]
                 for key, one in self.fields.items()
                 if one.value != ""
             }
@@ -481,12 +516,13 @@ class Machine(Step):
         """Offer what a task has."""
         self._task = task
         with self.silent():
-            self.known.options = [one.said for one in advised(task)]
+            advice = [one for one in ADVICE if one.task == task]
+            self.known.options = [one.said for one in advice]
             self.known.value = self.known.options[0]
             self.machine.options = [AUTOMATIC, *_machines(task)]
             kept = self.session.stages.settings("machine")
             known = kept["machine"] in self.machine.options
-            first = kept["machine"] if known else advised(task)[0].machine
+            first = kept["machine"] if known else advice[0].machine
             self.machine.value = first or AUTOMATIC
             used = self.session.value("preparation").question.plan.used
             numeric = [name for name, kind in used.items() if kind == "number"]

@@ -4,79 +4,47 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import cache
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import panel as pn
 
-from mercer_studio.browser.look import (
-    AWAY,
-    CONTENT,
-    FIELDS,
-    HALVES,
-    LINE,
-    NATURAL,
-    PANE,
-    STACK,
-    WHOLE,
-    WIDGET,
-)
 from mercer_studio.browser.session import Session
 from mercer_studio.browser.stages import State
 from mercer_studio.browser.working import Job
+from mercer_studio.reporting.page import CSS
 
-__all__ = [
-    "Deck",
-    "StagePane",
-    "beside",
-    "button",
-    "chooser",
-    "field",
-    "form",
-    "halves",
-    "html",
-    "line",
-    "many",
-    "progress",
-    "stack",
-    "views",
-    "whole",
-]
+STYLES = Path(__file__).with_name("styles")
+"""Style sheets, one for each kind of part: what a part has inside is reached by its own only."""
 
 
-def _box(css: str, *parts: Any) -> Any:
-    return pn.Column(*parts, stylesheets=[css, AWAY], sizing_mode="stretch_width", margin=0)
+@cache
+def css(name: str) -> str:
+    """Return a style sheet; that of words, tables and figures has the rules of reports in it."""
+    text = (STYLES / f"{name}.css").read_text(encoding="utf-8")
+    if name != "content":
+        return text
+    # Rules of the report that are about the page as a whole do not hold inside of a part of it.
+    return css("away") + CSS[CSS.index("* { box-sizing") :] + text
 
 
-def stack(*parts: Any) -> Any:
-    """Return parts below each other."""
-    return _box(STACK, *parts)
+def box(kind: str, *parts: Any) -> Any:
+    """Return parts in a box.
 
-
-def line(*parts: Any) -> Any:
-    """Return parts beside each other, as many as there is room for."""
-    return _box(LINE, *parts)
-
-
-def beside(settings: Any, shown: Any) -> Any:
-    """Return settings with what they give beside them, or below on a phone."""
-    return _box(PANE, settings, shown)
-
-
-def form(*parts: Any) -> Any:
-    """Return fields in as many columns as there is room for."""
-    return _box(FIELDS, *parts)
-
-
-def halves(*parts: Any) -> Any:
-    """Return parts side by side, or below each other on a phone."""
-    return _box(HALVES, *parts)
-
-
-def whole(*parts: Any) -> Any:
-    """Return parts over the whole width."""
-    return _box(WHOLE, *parts)
+    Parameters
+    ----------
+    kind : {"stack", "line", "pane", "fields", "halves", "whole"}
+        Below each other; beside each other as there is room; settings beside what they give; in
+        as many columns as there is room for; side by side; over the whole width.
+    *parts : object
+        Of Panel.
+    """
+    return pn.Column(
+        *parts, stylesheets=[css(kind), css("away")], sizing_mode="stretch_width", margin=0
+    )
 
 
 class Deck:
@@ -89,7 +57,7 @@ class Deck:
     """
 
     def __init__(self, *parts: Any) -> None:
-        self.box = whole(*parts)
+        self.box = box("whole", *parts)
 
     def open_by(self, button: Any, part: Any) -> None:
         """Let a button show a part at once, in the browser."""
@@ -119,12 +87,14 @@ class Deck:
 
 def html(text: str = "") -> Any:
     """Return words, tables and figures; whoever writes them escapes them."""
-    return pn.pane.HTML(text, stylesheets=[CONTENT], sizing_mode="stretch_width")
+    return pn.pane.HTML(text, stylesheets=[css("content")], sizing_mode="stretch_width")
 
 
 def button(name: str, act: Callable[[], None], kind: str = "default", width: int = 130) -> Any:
     """Return a button."""
-    made = pn.widgets.Button(label=name, color=kind, stylesheets=[WIDGET, NATURAL], width=width)
+    made = pn.widgets.Button(
+        label=name, color=kind, stylesheets=[css("widget"), css("natural")], width=width
+    )
     made.on_click(lambda event: act())
     return made
 
@@ -132,7 +102,7 @@ def button(name: str, act: Callable[[], None], kind: str = "default", width: int
 def chooser(name: str, options: Any, changed: Callable[[Any], None], **how: Any) -> Any:
     """Return a field in which one of several values is chosen."""
     made = pn.widgets.Select(
-        label=name, options=options, stylesheets=[WIDGET], sizing_mode="stretch_width", **how
+        label=name, options=options, stylesheets=[css("widget")], sizing_mode="stretch_width", **how
     )
     made.param.watch(lambda event: changed(event.new), "value")
     return made
@@ -144,7 +114,7 @@ def many(name: str, options: Sequence[str], changed: Callable[[Any], None], size
         label=name,
         options=list(options),
         size=size,
-        stylesheets=[WIDGET],
+        stylesheets=[css("widget")],
         sizing_mode="stretch_width",
     )
     made.param.watch(lambda event: changed(event.new), "value")
@@ -153,7 +123,7 @@ def many(name: str, options: Sequence[str], changed: Callable[[Any], None], size
 
 def views(options: dict[str, str], value: str, changed: Callable[[str], None]) -> Any:
     """Return buttons of which one is pressed."""
-    made = pn.widgets.RadioButtonGroup(options=options, value=value, stylesheets=[WIDGET])
+    made = pn.widgets.RadioButtonGroup(options=options, value=value, stylesheets=[css("widget")])
     made._debounce = 0  # Panel collects changes for 50 ms, and a button has one
 
     def listen(event: Any) -> None:
@@ -170,7 +140,7 @@ def field(name: str, changed: Callable[[str], None], placeholder: str = "", valu
         label=name,
         value=value,
         placeholder=placeholder,
-        stylesheets=[WIDGET],
+        stylesheets=[css("widget")],
         sizing_mode="stretch_width",
     )
     made.param.watch(lambda event: changed(event.new), "value")

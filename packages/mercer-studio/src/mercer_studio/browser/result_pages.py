@@ -10,32 +10,26 @@ from typing import Any
 import numpy as np
 import panel as pn
 
-from mercer_studio.browser.drawing import VIEWS, available
-from mercer_studio.browser.look import CONTENT, NATURAL, WIDGET
 from mercer_studio.browser.pages import Step
 from mercer_studio.browser.parts import (
     Deck,
     StagePane,
+    box,
     button,
     chooser,
+    css,
     field,
-    halves,
     html,
-    line,
     progress,
-    stack,
     views,
-    whole,
 )
 from mercer_studio.browser.playground import DARK, LIGHT
 from mercer_studio.browser.playground.view import playground_view
 from mercer_studio.browser.session import STEPS
 from mercer_studio.browser.stages import State
-from mercer_studio.cli.refusals import Refusal
-from mercer_studio.reporting.page import Section, number
-from mercer_studio.reporting.words import percent
-
-__all__ = ["SCHEME", "Compare", "Fit", "Playground", "Take", "Understand"]
+from mercer_studio.browser.views import VIEWS, available
+from mercer_studio.cli.text import Refusal
+from mercer_studio.reporting.page import Section, number, percent
 
 SCHEME = "mercer-scheme"
 """Title of the field through which the browser tells whether it is light or dark."""
@@ -60,7 +54,7 @@ class Fit(Step):
             "tcp://…:8786",
         )
         self.now, self.done = html(), html()
-        return stack(line(self.go, self.stop), self.now, self.done, self.cluster)
+        return box("stack", box("line", self.go, self.stop), self.now, self.done, self.cluster)
 
     def refresh(self) -> None:
         """Show how far the fit is, and what it gave."""
@@ -137,8 +131,8 @@ class Understand(Step):
         self.place = Deck(*parts.values())
         self.place.follow(self.looking, parts)
         self.place.show(self.panes[self.first].pane)
-        options = halves(self.along, self.across, self.colour)
-        return stack(self.looking, self.said_of, options, self.place.box)
+        options = box("halves", self.along, self.across, self.colour)
+        return box("stack", self.looking, self.said_of, options, self.place.box)
 
     def loaded(self, columns: list[str]) -> None:
         """Offer the columns of a new table."""
@@ -212,11 +206,12 @@ class Compare(Step):
         self.drop = button("Forget the left run", self._drop, width=170)
         self.panes = (html(), html())
         self._jobs: dict[tuple[int, str, bool], Any] = {}
-        return stack(
+        return box(
+            "stack",
             self.table,
-            halves(self.left, self.right, self.looking),
-            line(self.back, self.drop),
-            halves(*self.panes),
+            box("halves", self.left, self.right, self.looking),
+            box("line", self.back, self.drop),
+            box("halves", *self.panes),
         )
 
     def _number(self, one: Any) -> int | None:
@@ -317,7 +312,7 @@ class Take(Step):
         self.wish = button("Write the report", self._ask, width=160)
         self._asked = False
         self.said_of, self.script = html(), html()
-        return stack(line(*self.files.values(), self.wish), self.said_of, self.script)
+        return box("stack", box("line", *self.files.values(), self.wish), self.said_of, self.script)
 
     def _download(self, name: str, give: Callable[[], Any], label: str) -> Any:
         return pn.widgets.FileDownload(
@@ -325,7 +320,7 @@ class Take(Step):
             filename=name,
             label=label,
             color="primary",
-            stylesheets=[WIDGET, NATURAL],
+            stylesheets=[css("widget"), css("natural")],
             width=150,
             disabled=True,
         )
@@ -389,7 +384,7 @@ class Playground(Step):
         self.scheme = pn.widgets.TextInput(label=SCHEME, visible=False)
         self.scheme.param.watch(lambda event: self._coloured(), "value")
         self.drawing: Any = None
-        self.place = whole(self.scheme)
+        self.place = box("whole", self.scheme)
         return self.place
 
     def _coloured(self) -> None:
@@ -403,7 +398,7 @@ class Playground(Step):
         self.drawing = playground_view(theme=DARK if self.scheme.value == "dark" else LIGHT)
         view = self.drawing.__panel__()
         for one in view.select(pn.widgets.Widget):
-            one.stylesheets = [*one.stylesheets, WIDGET]
+            one.stylesheets = [*one.stylesheets, css("widget")]
         for one in view.select(pn.pane.HTML):
-            one.stylesheets = [CONTENT, *one.stylesheets]
+            one.stylesheets = [css("content"), *one.stylesheets]
         self.place.append(self.drawing)

@@ -13,16 +13,12 @@ from typing import Any
 import panel as pn
 
 from mercer import datasets
-from mercer_studio.browser.files import inside, stored
-from mercer_studio.browser.look import FRAME, STAGE, STAGES, WORK
 from mercer_studio.browser.pages import Data, Machine, Question, Step
-from mercer_studio.browser.parts import Deck, html
+from mercer_studio.browser.parts import Deck, css, html
 from mercer_studio.browser.result_pages import Compare, Fit, Playground, Take, Understand
-from mercer_studio.browser.session import Session
+from mercer_studio.browser.session import Session, inside, stored
 from mercer_studio.browser.stages import State
-from mercer_studio.cli.refusals import Refusal
-
-__all__ = ["PAGES", "Screen"]
+from mercer_studio.cli.text import Refusal
 
 PAGES: tuple[type[Step], ...] = (
     *(Data, Question, Machine, Fit, Understand, Compare, Take),
@@ -62,20 +58,20 @@ class Screen:
         self.steps: list[Step] = [page(self) for page in PAGES]
         self.here = self.steps[0]
         self.buttons = [self._button(step) for step in self.steps]
-        self.stages = pn.Column(*self.buttons, stylesheets=[STAGES])
+        self.stages = pn.Column(*self.buttons, stylesheets=[css("stages")])
         self.deck = Deck(*(step.view for step in self.steps))
         self.deck.show(self.here.view)
         for step, made in zip(self.steps, self.buttons, strict=True):
             self.deck.open_by(made, step.view)
-        self.work = pn.Column(self.problem, self.deck.box, stylesheets=[WORK])
+        self.work = pn.Column(self.problem, self.deck.box, stylesheets=[css("work")])
         self.view = pn.Column(
-            self.stages, self.work, stylesheets=[FRAME], sizing_mode="stretch_width"
+            self.stages, self.work, stylesheets=[css("frame")], sizing_mode="stretch_width"
         )
         self.session.start()
         self.refresh()
 
     def _button(self, step: Step) -> Any:
-        made = pn.widgets.Button(label=step.title, stylesheets=[STAGE])
+        made = pn.widgets.Button(label=step.title, stylesheets=[css("stage")])
         made.on_click(lambda event: self.go(step))
         return made
 

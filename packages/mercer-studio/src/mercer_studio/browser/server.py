@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import signal
 import socket
 import sys
+import threading
 import webbrowser
 from collections.abc import Callable
+from concurrent.futures import Future
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +19,11 @@ import panel as pn
 from tornado.ioloop import IOLoop
 from tornado.web import RequestHandler
 
-from mercer_studio.browser.files import MAX_UPLOAD
-from mercer_studio.browser.look import PAGE
+from mercer_studio.browser.parts import css
 from mercer_studio.browser.result_pages import SCHEME
 from mercer_studio.browser.screen import Screen
-from mercer_studio.browser.session import Session
-from mercer_studio.cli.memory import Memory
-
-__all__ = ["address_of", "make_server", "send_at_once", "serve"]
+from mercer_studio.browser.session import MAX_UPLOAD, Session
+from mercer_studio.cli.tables import Memory
 
 HOST = "127.0.0.1"
 """The server is not reached from other machines."""
@@ -30,35 +31,7 @@ HOST = "127.0.0.1"
 # A file travels as text, a third longer than it is.
 MAX_MESSAGE = int(1.4 * MAX_UPLOAD)
 
-TEMPLATE = (
-    """
-{% extends base %}
-{% block postamble %}
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<style>"""
-    + PAGE
-    + """</style>
-{% endblock %}
-{% block contents %}{{ embed(roots.studio) }}
-<script>
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const tell = () => {
-  for (const one of (window.Bokeh || {documents: []}).documents)
-    for (const model of one.all_models)
-      if (model.title === """
-    + f'"{SCHEME}"'
-    + """) { model.value = dark.matches ? "dark" : "light"; return; }
-  setTimeout(tell, 200);
-};
-tell();
-dark.addEventListener("change", tell);
-</script>
-{% endblock %}
-"""
-)
+TEMPLATE = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
 
 
 class NoEntry(RequestHandler):
@@ -106,7 +79,7 @@ def make_server(
         screen = Screen(Session(memory) if session is None else session, folder=place)
         if path is not None:
             screen.open(path)
-        made = pn.Template(TEMPLATE)
+        made = pn.Template(TEMPLATE.replace("STYLE", css("page")).replace("SCHEME", SCHEME))
         made.add_panel("studio", screen.view)
         if session is None:
             pn.state.on_session_destroyed(lambda context: screen.close())
@@ -200,3 +173,65 @@ def _free() -> int:
     with socket.socket() as found:
         found.bind((HOST, 0))
         return int(found.getsockname()[1])
+
+
+class NotebookView:
+    """A studio that a notebook shows, and its session.
+
+    The page is the one of ``mercer studio``: it asks nobody but this machine for anything, while
+    widgets that a notebook holds itself would ask others for their styles.
+
+    Parameters
+    ----------
+    session : Session
+        What is worked on, by every page that is opened.
+    height : int, default=900
+        Of the frame, in pixels.
+    port : int, default=0
+        Any that is free by default. Where the notebook runs on another machine than the browser,
+        forward this port.
+
+    Examples
+    --------
+    >>> view = NotebookView(Session())
+    >>> view.address.startswith("http://127.0.0.1:")
+    True
+    >>> view.close()
+    """
+
+    def __init__(self, session: Session, *, height: int = 900, port: int = 0) -> None:
+        self.session, self.height = session, height
+        started: Future[Any] = Future()
+        self._thread = threading.Thread(target=_serve, args=(session, port, started), daemon=True)
+        self._thread.start()
+        self._server = started.result()
+        self.address = address_of(self._server)
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe src="{escape(self.address)}" title="Mercer studio" width="100%" '
+            f'height="{self.height}" style="border: 0"></iframe>'
+        )
+
+    def close(self) -> None:
+        """End the server and the processes of the session."""
+        self._server.io_loop.add_callback(self._server.io_loop.stop)
+        self._thread.join()
+        self.session.close()
+
+
+def _serve(session: Session, port: int, started: Future[Any]) -> None:
+    """Serve pages of a session until the loop of this thread is stopped."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        server = make_server(port=port, session=session)
+        server.start()
+    except BaseException as error:
+        started.set_exception(error)
+    else:
+        started.set_result(server)
+        server.io_loop.start()
+        server.stop()
+    finally:
+        loop.close()

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Outcome", "Stages", "State"]
-
 
 class State(StrEnum):
     """What is known of a stage."""

@@ -25,34 +25,15 @@ from mercer.inspect import concordance
 from mercer.machines.base import KernelMachine
 from mercer.selection.objective import Trial
 from mercer_studio.cli.commands import certificate
-from mercer_studio.cli.memory import Memory
 from mercer_studio.cli.models import Model, Question, Wishes
-from mercer_studio.cli.refusals import Refusal
-from mercer_studio.cli.tables import Read, read
+from mercer_studio.cli.tables import Memory, Read, read
 from mercer_studio.cli.telling import Falling, Teller
-from mercer_studio.reporting.judging import Validation, measures, out_of_fold, validate
+from mercer_studio.cli.text import Refusal
+from mercer_studio.reporting.page import first_sentence
 from mercer_studio.reporting.subject import Subject, subject_of
-from mercer_studio.reporting.words import first_sentence
+from mercer_studio.reporting.validation import Validation, measures, out_of_fold, validate
 
-__all__ = [
-    "FitResult",
-    "MachinePlan",
-    "Preparation",
-    "SearchResult",
-    "ValidationResult",
-    "cells",
-    "fit",
-    "fit_on_dask",
-    "load",
-    "plan",
-    "prepare",
-    "search",
-    "subject",
-    "tabled",
-    "validate_model",
-]
-
-fit_on_cluster = lazily("mercer_studio.cli.clusters", "fit_on_cluster")
+fit_on_cluster = lazily("mercer_studio.cli.commands", "fit_on_cluster")
 
 # Seconds and rows for the folds that say how well new rows are predicted.
 VALIDATION_SECONDS, VALIDATION_ROWS = 6.0, 3000

@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from mercer import io
 from mercer._words import plural
-from mercer_studio.browser.drawing import VIEWS, available
 from mercer_studio.browser.steps import (
     FitResult,
     MachinePlan,
@@ -19,17 +18,16 @@ from mercer_studio.browser.steps import (
     SearchResult,
     ValidationResult,
 )
+from mercer_studio.browser.views import VIEWS, available
 from mercer_studio.cli.models import CARD
-from mercer_studio.cli.refusals import Refusal
 from mercer_studio.cli.tables import Read
+from mercer_studio.cli.text import Refusal
 from mercer_studio.reporting import report
 from mercer_studio.reporting.page import Page, Section, number
 from mercer_studio.reporting.script import script_of
 
 # Parameters that end a fit by the clock.
 TIMES = ("budget", "max_time")
-
-__all__ = ["model_file", "model_script", "page"]
 
 
 def model_script(

@@ -15,11 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mercer.data import DataError
-from mercer_studio.cli.memory import Memory
-from mercer_studio.cli.refusals import Refusal
+from mercer_studio.cli.tables import Memory
 from mercer_studio.cli.telling import Falling, Lines
-
-__all__ = ["CachedValue", "Cancelled", "Job", "Worker"]
+from mercer_studio.cli.text import Refusal
 
 # Values that a worker keeps, so that they travel once.
 MAX_KEPT = 6

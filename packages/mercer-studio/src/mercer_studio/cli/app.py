@@ -20,19 +20,24 @@ from mercer import estimators
 from mercer._lazily import lazily
 from mercer._optional import how_to_install
 from mercer._version import __version__
-from mercer_studio.cli import quantities
-from mercer_studio.cli.refusals import Refusal
-from mercer_studio.cli.visible import visible
-
-__all__ = ["app", "run"]
+from mercer_studio.cli.text import (
+    Refusal,
+    direction,
+    duration,
+    number_of,
+    setting,
+    share,
+    size,
+    visible,
+)
 
 compare_, demo_, evaluate_, export_, fit_, inspect_ = lazily(
     "mercer_studio.cli.commands",
     *("compare", "demo", "evaluate", "export", "fit", "inspect"),
 )
 predict_ = lazily("mercer_studio.cli.predicting", "predict")
-fit_on_cluster = lazily("mercer_studio.cli.clusters", "fit_on_cluster")
-memory_of = lazily("mercer_studio.cli.memory", "Memory")
+fit_on_cluster = lazily("mercer_studio.cli.commands", "fit_on_cluster")
+memory_of = lazily("mercer_studio.cli.tables", "Memory")
 teller_of = lazily("mercer_studio.cli.telling", "Teller")
 wishes_of = lazily("mercer_studio.cli.models", "Wishes")
 warm_ = lazily("mercer_studio.cli.warming", "warm")
@@ -66,12 +71,12 @@ class Words(click.ParamType):  # type: ignore[type-arg, unused-ignore]
             self.fail(f"{error}.", param, ctx)
 
 
-DURATION = Words("DURATION", quantities.duration)
-SIZE = Words("SIZE", quantities.size)
-SHARE = Words("SHARE", quantities.share)
-DIRECTION = Words("COLUMN:up|down", quantities.direction)
-SETTING = Words("NAME=VALUE", quantities.setting)
-NUMBER_OF = Words("COLUMN=NUMBER", quantities.number_of)
+DURATION = Words("DURATION", duration)
+SIZE = Words("SIZE", size)
+SHARE = Words("SHARE", share)
+DIRECTION = Words("COLUMN:up|down", direction)
+SETTING = Words("NAME=VALUE", setting)
+NUMBER_OF = Words("COLUMN=NUMBER", number_of)
 
 
 # Machines that tune themselves, whose room would be imported.
@@ -504,3 +509,28 @@ def _end(sentence: str, status: int, as_json: bool) -> int:
         print(json.dumps({"error": words, "status": status}, ensure_ascii=True))
     print(f"mercer: {visible(words)}", file=sys.stderr)
     return status
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status.
+
+    Status 0: done; 1: not possible, with a sentence that says why; 2: the command itself was not
+    understood.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Those of the command line by default.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> main(["inspect", "--help"])
+    Usage: mercer inspect [OPTIONS] FILE
+    ...
+    0
+    """
+    return int(run(list(sys.argv[1:] if arguments is None else arguments)))

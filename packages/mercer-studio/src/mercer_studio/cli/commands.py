@@ -1,4 +1,4 @@
-"""What the commands do, one function each."""
+"""How good predictions are, in the measures that people ask for."""
 
 from __future__ import annotations
 
@@ -10,37 +10,201 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn import metrics
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.pipeline import Pipeline
 
+from mercer import data as sources
 from mercer import datasets, io
+from mercer._lazily import lazily
 from mercer._optional import plugin
 from mercer._sklearn import safe_indexing
-from mercer._typing import PointsLike, TargetsLike
+from mercer._typing import AnyArray, PointsLike, TargetsLike
 from mercer._words import plural
 from mercer.machines.folds import as_splitter
+from mercer.preprocessing import Encoder, Imputer, Scaler
 from mercer.preprocessing.leakage import leaks_of
+from mercer.reduced import Nystrom
 from mercer.tabular.automatic import Automatic
-from mercer_studio.cli.memory import Memory
-from mercer_studio.cli.models import Model, Question, Wishes
+from mercer_studio.cli.models import CARD, LANDMARKS, Model, Question, Wishes, pick
 from mercer_studio.cli.preparation import Plan
-from mercer_studio.cli.refusals import Refusal
-from mercer_studio.cli.reports import page_at, sample_of, write_page
-from mercer_studio.cli.scores import MAIN, of_classes, of_intervals, of_numbers
-from mercer_studio.cli.tables import Read, column_of, read
+from mercer_studio.cli.tables import Memory, Read, column_of, read, writable
 from mercer_studio.cli.telling import Result, Teller
-from mercer_studio.cli.writing import writable
+from mercer_studio.cli.text import Refusal
 
-__all__ = [
-    "certificate",
-    "compare",
-    "demo",
-    "evaluate",
-    "export",
-    "fit",
-    "inspect",
-    "load",
-    "place",
-]
+MAIN = {"regression": "R2", "classification": "accuracy"}
+"""The measure that machines are compared by."""
+
+
+def of_numbers(y: NDArray[np.float64], f: NDArray[np.float64]) -> dict[str, float]:
+    """Return measures of predicted numbers.
+
+    Parameters
+    ----------
+    y, f : (n,) array
+        Targets and predictions.
+
+    Examples
+    --------
+    >>> of_numbers(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0]))["largest error"]
+    1.0
+    """
+    return {
+        "R2": float(metrics.r2_score(y, f)) if len(y) > 1 else np.nan,
+        "RMSE": float(np.sqrt(np.mean((y - f) ** 2))),
+        "mean absolute error": float(np.mean(np.abs(y - f))),
+        "largest error": float(np.max(np.abs(y - f))),
+        "RMSE of the mean": float(np.std(y)),
+    }
+
+
+def of_intervals(y: NDArray[np.float64], ends: NDArray[np.float64]) -> dict[str, float]:
+    """Return how often intervals contain their targets, and how wide they are.
+
+    Parameters
+    ----------
+    y : (n,) array
+        Targets.
+    ends : (n, 2) array
+        Intervals.
+    """
+    inside = (ends[:, 0] <= y) & (y <= ends[:, 1])
+    return {
+        "coverage of intervals": float(np.mean(inside)),
+        "mean width of intervals": float(np.mean(ends[:, 1] - ends[:, 0])),
+    }
+
+
+def of_classes(
+    y: AnyArray, f: AnyArray, P: NDArray[np.float64] | None, classes: AnyArray
+) -> dict[str, float]:
+    """Return measures of predicted classes.
+
+    Parameters
+    ----------
+    y, f : (n,) array
+        Classes and predictions.
+    P : (n, k) array, optional
+        Probabilities of the classes.
+    classes : (k,) array
+        The classes that the model knows.
+    """
+    common = np.unique(y, return_counts=True)[1].max() / len(y)
+    recalls = [np.mean(f[y == one] == one) for one in np.unique(y)]
+    found = {
+        "accuracy": float(np.mean(y == f)),
+        "balanced accuracy": float(np.mean(recalls)),
+    }
+    known = np.isin(y, classes)
+    if P is not None and known.all():
+        at = np.searchsorted(classes, y)
+        found["log loss"] = -float(np.mean(np.log(np.maximum(P[np.arange(len(y)), at], 1e-15))))
+        if len(classes) == 2 and len(np.unique(y)) == 2:
+            found["area under the ROC curve"] = float(metrics.roc_auc_score(at, P[:, 1]))
+    found["accuracy of the most frequent class"] = float(common)
+    return found
+
+
+report_ = lazily("mercer_studio.reporting", "report")
+
+
+def page_at(report: str | None, force: bool = False) -> Path | None:
+    """Return where a page is to be written, refused before anything is fitted.
+
+    Parameters
+    ----------
+    report : str, optional
+        What was asked for.
+    force : bool, default=False
+        Whether a page that exists is overwritten.
+    """
+    if report is None:
+        return None
+    if Path(report).suffix.lower() not in (".html", ".htm"):
+        raise Refusal(f"--report {report} must end in .html.")
+    path = writable(report, force)
+    return path
+
+
+def write_page(
+    path: Path,
+    model: Model,
+    X: PointsLike,
+    y: TargetsLike,
+    teller: Teller,
+    X_test: PointsLike = None,
+    y_test: TargetsLike = None,
+) -> None:
+    """Write the page about a model, :func:`mercer_studio.report`.
+
+    Parameters
+    ----------
+    path : Path
+        Where to write.
+    model : Model
+        The model.
+    X, y : DataFrame or csr_matrix, and array
+        The sample that it was fitted to.
+    teller : Teller
+        Where to say it.
+    X_test, y_test : the same, optional
+        Rows that it has not seen.
+    """
+    with teller.working("writing the report"):
+        page = report_(model.pipeline, X, y, X_test, y_test, target=model.card.get("target"))
+        page.save(path)
+    teller.say(f"report: {path}, {path.stat().st_size / 1e3:.0f} kB")
+
+
+def sample_of(
+    model: Model, path: str, data: str, given: str | None, memory: Memory
+) -> tuple[PointsLike, AnyArray]:
+    """Return the sample that a saved model was fitted to, recognized by its digest.
+
+    A model keeps the digest and the bare name of the file, not the rows. A file of this name is
+    looked for beside the model, beside the new rows and in this folder.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    path, data : str
+        Its file, and the file of new rows.
+    given : str, optional
+        The file of the sample, if it was named.
+    memory : Memory
+        What may be taken.
+    """
+    digest, name = io.describe(path).data_sha256, model.card.get("data")
+    # A file of a model may say anything; a fit keeps a bare name, which leads to no other folder.
+    if not isinstance(name, str) or name != Path(name).name or "\\" in name:
+        name = None
+    if digest is None or "target" not in model.card:
+        raise Refusal(f"{path} does not say which rows it was fitted to; report it in Python.")
+    for place in [given] if given is not None else _beside(name, path, data):
+        X, y = _with_targets(model, read(place, memory, features=model.card.get("features")))
+        if io.digest(X, y) == digest:
+            return X, y
+    tried = f"{given} does not hold" if given is not None else "there is no file of"
+    raise Refusal(
+        f"{tried} the rows that {path} was fitted to{f', {name}' if name else ''}; give the file "
+        "with --sample."
+    )
+
+
+def _with_targets(model: Model, table: Read) -> tuple[PointsLike, AnyArray]:
+    """Return features and targets of the rows that have a target, as a fit takes them."""
+    if table.frame is not None:
+        there = model.has_target(table)
+        table = Read(table.path, table.frame[there].reset_index(drop=True))
+    return model.features(table), model.targets(table)
+
+
+def _beside(name: str | None, *files: str) -> Iterator[str]:
+    folders = dict.fromkeys([*(Path(file).parent for file in files), Path()])
+    yield from (str(f / name) for f in folders if name is not None and (f / name).is_file())
+
 
 SHIPPED = {
     "mpg": datasets.load_auto_mpg,
@@ -551,3 +715,110 @@ def demo(name: str, folder: str, run: Any, teller: Teller, force: bool = False) 
         teller.say(f"\n$ mercer {' '.join(step)}")
         results.append(run(step, teller.as_json))
     return {"files": written, "model": model, "commands": steps, "results": results}
+
+
+# Rows that show what the target is.
+TASK_ROWS = 10_000
+
+
+def fit_on_cluster(
+    data: str,
+    target: str,
+    output: str | None,
+    wishes: Wishes,
+    memory: Memory,
+    teller: Teller,
+    *,
+    address: str,
+    format: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    comment: str | None = None,
+    force: bool = False,
+) -> Result:
+    """Fit a model where a Dask cluster reads the rows, and save it here.
+
+    Parameters
+    ----------
+    data, target : str
+        Files, which all workers see under this name, and the column to predict.
+    output : str, optional
+        Where to save; the name of the data with ``.skops`` by default.
+    wishes : Wishes
+        What was asked.
+    memory : Memory
+        What may be taken here; workers have limits of their own.
+    teller : Teller
+        Where to say it.
+    address : str
+        Of the scheduler.
+    format, delimiter, encoding : str, optional
+        How the files are read.
+    comment : str, optional
+        Refused: workers read files line by line.
+    force : bool, default=False
+        Whether a model that exists is overwritten.
+    """
+    refused = {
+        "--tune": wishes.seconds,
+        "--intervals": wishes.coverage,
+        "--monotone": wishes.monotone,
+        "--categorical": wishes.categorical,
+        "--event": wishes.event,
+        "--missing": wishes.gaps,
+        "--comment": comment,
+    }
+    if asked := [name for name, value in refused.items() if value]:
+        raise Refusal(f"{', '.join(asked)} cannot be had together with --cluster.")
+    path = place(output or f"{Path(data).stem.partition('.')[0]}.skops", data, force)
+    kind = {"tsv": "csv", "feather": "arrow"}.get(format or "", format)
+    where = str(Path(data).absolute()) if "://" not in data else data
+    how: dict[str, Any] = {"format": kind, "delimiter": delimiter, "encoding": encoding}
+    with plugin("dask").connected(address):
+        names = _names(where, how)
+        features = [name for name in names if name not in (target, *wishes.drop)]
+        source = sources.open(where, target, features, **how)
+        task = wishes.task or _task(source)
+        teller.say(f"task: {task} of {target}")
+        name = wishes.machine or ("LSSVR" if task == "regression" else "KernelLogisticRegression")
+        picked = pick(name, task, 0, memory, settings=wishes.settings)
+        machine = picked.machine
+        settings = machine.get_params(deep=False)
+        if "approximation" not in settings:
+            raise Refusal(f"{name} has no low-rank approximation; LSSVR, SVC and others have.")
+        if settings["approximation"] is None:
+            machine.set_params(approximation=Nystrom(LANDMARKS, memory_limit=int(memory.free / 2)))
+        if settings.get("C") == 1.0 and "C" not in wishes.settings:
+            machine.set_params(C="auto")
+        steps = [("impute", Imputer()), ("encode", Encoder()), ("scale", Scaler())]
+        pipeline = Pipeline([*steps, ("machine", machine)])
+        teller.say("plan: gaps are filled, categories get a column each, all columns are scaled")
+        with teller.working("fitting on the cluster"):
+            pipeline.fit(source)
+    rows = int(source.n_rows or 0)
+    kinds = _kinds(pipeline, features)
+    card = {"target": target, "task": task, "columns": kinds, "rows": rows, "why": "cluster"}
+    setattr(pipeline, CARD, card)
+    for line in certificate(pipeline[-1]):
+        teller.say(line)
+    io.save(pipeline, path)
+    teller.say(f"saved: {path}, {path.stat().st_size / 1e3:.0f} kB")
+    return {"model": str(path), "machine": name, "task": task, "rows": rows}
+
+
+def _names(where: str, how: dict[str, Any]) -> list[str]:
+    return list(sources.open(where, **how).feature_names or [])
+
+
+def _task(source: sources.Source) -> str:
+    """Return the task of a source from its first rows."""
+    block = next(iter(source.blocks(TASK_ROWS)))
+    words = np.asarray(block.y).dtype.kind not in "iufb"
+    few = not words and len(np.unique(block.y)) <= 2
+    return "classification" if words or few else "regression"
+
+
+def _kinds(pipeline: Pipeline, features: list[str]) -> dict[str, str]:
+    """Return the kinds of the columns, as the encoder read them."""
+    words = set(pipeline.named_steps["encode"].columns_)
+    return {name: "category" if j in words else "number" for j, name in enumerate(features)}

@@ -16,10 +16,8 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from mercer.preprocessing import DateEncoder, TableEncoder
 from mercer.preprocessing.readings import Reading, Tally, readings
-from mercer_studio.cli.refusals import Refusal
 from mercer_studio.cli.tables import Read, column_of, numbers, words
-
-__all__ = ["Column", "Plan", "aligned", "reading_of", "typed", "with_gaps"]
+from mercer_studio.cli.text import Refusal
 
 # Categories that have a column of their own; the others share one.
 MAX_CATEGORIES = 50

@@ -1,12 +1,14 @@
-"""Files as tables: which columns are numbers, words and dates."""
+"""Files as tables within a limit of memory: which columns are numbers, words and dates."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,97 @@ from sklearn.datasets import load_svmlight_file
 
 from mercer._typing import AnyArray
 from mercer._words import did_you_mean
-from mercer_studio.cli.memory import Memory
-from mercer_studio.cli.refusals import Refusal
+from mercer_studio.cli.text import Refusal
 from mercer_studio.reading import FrameBatches, read_table
 
-__all__ = ["Read", "batches", "column_of", "labels", "numbers", "read", "words"]
+resource: Any
+try:
+    import resource
+except ImportError:  # on Windows
+    resource = None
+
+
+STATUS = Path("/proc/self/status")
+# What a command needs beyond the interpreter and its libraries, whatever the data.
+MIN_FREE_BYTES = 50e6
+# Matrices of rows by rows that a fit holds at the same time.
+KERNEL_MATRICES = 6
+
+
+def _held(*names: str) -> float:
+    """Return bytes that this process holds, by the names of the system's lines; 0 elsewhere."""
+    if not STATUS.exists():
+        return 0.0
+    lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
+    return 1024.0 * sum(float(lines.get(name, "0").split()[0]) for name in names)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A limit of the memory of this process.
+
+    Parameters
+    ----------
+    limit : float, optional
+        Bytes; without it three quarters of the machine are planned with, and nothing is enforced.
+
+    Examples
+    --------
+    >>> small, large = Memory(20e9), Memory(40e9)
+    >>> 10_000 < small.exact_rows < large.exact_rows
+    True
+    """
+
+    limit: float | None = None
+
+    @cached_property
+    def free(self) -> float:
+        """Bytes that are left for data and machines."""
+        if self.limit is None:
+            return 0.75 * float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+        return max(self.limit - self.taken, 0.0)
+
+    @cached_property
+    def taken(self) -> float:
+        """Bytes that were taken before anything was read."""
+        return _held("VmData", "RssFile")
+
+    @property
+    def table(self) -> float:
+        """Bytes that a table may take: it is held once as it was read, once as numbers."""
+        return self.free / 4.0
+
+    @property
+    def exact_rows(self) -> int:
+        """Rows of which a kernel matrix, and what a fit makes of it, has room."""
+        return int(np.sqrt(self.free / 2.0 / (8.0 * KERNEL_MATRICES)))
+
+    @contextlib.contextmanager
+    def held_to(self) -> Iterator[None]:
+        """Let allocations beyond the limit fail while the command runs, where the system can.
+
+        Linux counts private pages; those of libraries' files, which the limit does not see, are
+        taken off.
+        """
+        if self.limit is not None and self.free < MIN_FREE_BYTES:
+            raise Refusal(
+                f"--memory-limit {self.limit / 1e6:.0f}MB is too little: Python and its libraries "
+                f"take {self.taken / 1e6:.0f} MB before anything is read. Give at least "
+                f"{(self.taken + 4 * MIN_FREE_BYTES) / 1e6:.0f}MB."
+            )
+        if self.limit is None or resource is None:
+            yield
+            return
+        kind = resource.RLIMIT_DATA
+        soft, hard = resource.getrlimit(kind)
+        wanted = int(self.limit - _held("RssFile"))
+        bounds = [bound for bound in (wanted, soft, hard) if bound != resource.RLIM_INFINITY]
+        resource.setrlimit(kind, (min(bounds), hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(kind, (soft, hard))
+
 
 SVMLIGHT = ("svmlight", "svm", "libsvm")
 MIN_SPARSE_FEATURES = 2000
@@ -176,6 +264,26 @@ def _svmlight(path: str, memory: Memory, features: int | None) -> Read:
         frame = pd.DataFrame(X.toarray(), columns=[str(j + 1) for j in range(X.shape[1])])
         return Read(path, frame.assign(**{TARGET: y}))
     return Read(path, None, X, y)
+
+
+def writable(output: str, force: bool) -> Path:
+    """Return where to write, refused if a file is there that was not given up.
+
+    Parameters
+    ----------
+    output : str
+        The file.
+    force : bool
+        Whether a file that exists may be overwritten.
+    """
+    path = Path(output)
+    if not path.parent.is_dir():
+        raise Refusal(f"there is no folder {path.parent}.")
+    if path.is_dir():
+        raise Refusal(f"{path} is a folder.")
+    if not force and os.path.lexists(path):
+        raise Refusal(f"{path} exists; add --force to overwrite it, or write to another file.")
+    return path
 
 
 # Columns ------------------------------------------------------------------------------------------

@@ -19,9 +19,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from mercer_studio.cli.visible import visible, visible_json
-
-__all__ = ["Falling", "Result", "Teller"]
+from mercer_studio.cli.text import visible, visible_json
 
 Result = dict[str, Any]
 """What a command returns to scripts, in JSON's types or those of NumPy."""

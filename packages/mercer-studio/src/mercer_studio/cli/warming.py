@@ -21,8 +21,6 @@ from mercer.reduced import Nystrom
 from mercer.selection import tune
 from mercer.tabular.forest import Forest
 
-__all__ = ["compiled", "small_fits", "warm"]
-
 
 def compiled() -> dict[str, int]:
     """Return the functions that are compiled when first used, and their signatures so far."""

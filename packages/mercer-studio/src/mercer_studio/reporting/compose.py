@@ -12,27 +12,28 @@ from typing import Any
 import numpy as np
 
 from mercer._typing import PointsLike, SplitterLike, TargetsLike
-from mercer_studio.reporting.fits import (
+from mercer_studio.reporting.page import Page, Section, number, percent, plural, seconds
+from mercer_studio.reporting.script import script_section
+from mercer_studio.reporting.sections import (
     certificate_section,
     cost_section,
+    data_section,
+    effects_section,
+    influence_section,
+    kernel_section,
     machine_section,
     tuning_section,
 )
-from mercer_studio.reporting.inputs import data_section
-from mercer_studio.reporting.judging import out_of_fold, predictions_of, validate
-from mercer_studio.reporting.page import Page, Section, number
-from mercer_studio.reporting.reading import effects_section, influence_section, kernel_section
-from mercer_studio.reporting.script import script_section
 from mercer_studio.reporting.subject import Subject, subject_of
-from mercer_studio.reporting.verdict import (
+from mercer_studio.reporting.validation import (
     claims_section,
     errors_section,
     headlines,
+    out_of_fold,
+    predictions_of,
+    validate,
     validation_section,
 )
-from mercer_studio.reporting.words import percent, plural, seconds
-
-__all__ = ["Report", "report"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

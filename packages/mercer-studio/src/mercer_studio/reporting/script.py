@@ -17,8 +17,6 @@ from mercer._version import __version__
 from mercer_studio.reporting.page import Section, number
 from mercer_studio.reporting.subject import Subject
 
-__all__ = ["script_of", "script_section"]
-
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "pandas")
 
 

@@ -16,8 +16,6 @@ from mercer._sklearn import num_samples, safe_indexing
 from mercer._typing import Estimator, PointsLike, TargetsLike
 from mercer.kernels.points import Array, to_dense
 
-__all__ = ["Subject", "subject_of"]
-
 
 @dataclass(eq=False)
 class Subject:

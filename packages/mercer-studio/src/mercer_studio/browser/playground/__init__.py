@@ -5,10 +5,7 @@ its `fit` returns a :class:`Picture` with everything that is drawn. The view for
 notebook is :func:`mercer_studio.browser.playground.view.playground_view`, which needs Panel.
 """
 
-from mercer_studio.browser.playground.model import Playground
-from mercer_studio.browser.playground.picture import Picture
-from mercer_studio.browser.playground.point_sets import POINT_SETS, PointSet
-from mercer_studio.browser.playground.settings import Settings
-from mercer_studio.browser.playground.theme import DARK, LIGHT, Theme
+from mercer_studio.browser.playground.model import DARK, LIGHT, Picture, Playground, Theme
+from mercer_studio.browser.playground.settings import POINT_SETS, PointSet, Settings
 
 __all__ = ["DARK", "LIGHT", "POINT_SETS", "Picture", "Playground", "PointSet", "Settings", "Theme"]

@@ -1,4 +1,4 @@
-"""Durations, sizes, shares and directions as people type them."""
+"""Text of the command line: refusals, escapes, and quantities as people type them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,78 @@ import ast
 import re
 from typing import Any
 
-__all__ = ["direction", "duration", "number_of", "setting", "share", "size"]
+
+class Refusal(Exception):  # noqa: N818, it is an answer rather than a failure
+    """A sentence for the user; the command ends with status 1.
+
+    Examples
+    --------
+    >>> str(Refusal("there is no column 'y'."))
+    "there is no column 'y'."
+    """
+
+
+# A terminal obeys control characters (C0 and C1, which begin escapes) and signs that turn the
+# direction of writing, with which a name can look like another. Lines and tabs are left.
+ACTIVE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def visible(text: str) -> str:
+    r"""Return text that a terminal only shows: whatever it would obey is written as an escape.
+
+    Parameters
+    ----------
+    text : str
+        With words of files in it: names of columns, labels, names of files.
+
+    Examples
+    --------
+    >>> print(visible("red\x1b[31m"))
+    red\x1b[31m
+    """
+    return ACTIVE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def visible_json(text: str) -> str:
+    r"""Return JSON with the same values that a terminal only shows.
+
+    Parameters
+    ----------
+    text : str
+        JSON.
+
+    Examples
+    --------
+    >>> print(visible_json('"\x9b2J"'))
+    "\u009b2J"
+    """
+    return ACTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def without_formula(value: Any) -> Any:
+    """Return a cell that a spreadsheet shows and does not compute, by an apostrophe before it.
+
+    Parameters
+    ----------
+    value : object
+        What is no text, or text that is a number, stays as it is.
+
+    Examples
+    --------
+    >>> [without_formula(v) for v in ("=cmd|' /C calc'!A0", "-1.5", -1.5, "red")]
+    ["'=cmd|' /C calc'!A0", '-1.5', -1.5, 'red']
+    """
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
 
 SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 BYTES = {"": 1.0, "b": 1.0} | {
