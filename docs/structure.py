@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "mercer"
@@ -57,9 +58,7 @@ def code_lines(text: str) -> int:
 
 def rooms() -> Iterator[str]:
     """Return the rooms of the library."""
-    for path in sorted(PACKAGE.iterdir()):
-        if (path / "__init__.py").is_file():
-            yield path.name
+    yield from sorted(found.name for found in iter_modules([str(PACKAGE)]) if found.name[0] != "_")
 
 
 def public_names() -> dict[str, list[str]]:

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import all_estimators
 
 from hostile.machines import SETTINGS as OURS
-from mercer.claims import audit
+from mercer_research.risk_bounds import audit
 from unchanged.signatures import estimators
 
 N, TRAIN = 60, 36

@@ -94,7 +94,7 @@ ELSEWHERE = {
     "AdditiveRegularization": f"{RESEARCH}/fusion/test_additive.py",
     "AutoClassifier": "tabular/test_automatic.py",
     "AutoRegressor": "tabular/test_automatic.py",
-    "CertifiedSVC": "claims/test_certified.py",
+    "CertifiedSVC": f"{RESEARCH}/risk_bounds/test_certified_svc.py",
     "FusedLSSVR": f"{RESEARCH}/fusion/test_fused_least_squares.py",
     "GenerativeTopographicMap": "manifold/test_generative.py",
     "KPlanes": f"{RESEARCH}/manifold/test_planes.py",
@@ -400,10 +400,10 @@ def test_no_more_failures_than_scikit_learn_expects(machine):
 ROOMS = (
     "mercer",
     *(f"mercer.{room}" for room in ("estimators", "reduced", "local", "selection", "manifold")),
-    *(f"mercer.{room}" for room in ("tabular", "claims", "density", "preprocessing")),
+    *(f"mercer.{room}" for room in ("tabular", "density", "preprocessing")),
     *(f"mercer.{room}" for room in ("compression", "inspect", "distributed", "plotting")),
     *(f"mercer_research.{room}" for room in ("fusion", "linear", "density", "manifold")),
-    *(f"mercer_research.{room}" for room in ("estimators", "selection")),
+    *(f"mercer_research.{room}" for room in ("estimators", "selection", "risk_bounds")),
 )
 
 

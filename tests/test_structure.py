@@ -11,10 +11,10 @@ from mercer._fitting import AllOrNothing
 
 PACKAGES = tuple(Path(package.__file__).parent for package in (mercer, mercer_research))
 ROOMS = (
-    *(f"mercer.{room}" for room in ("estimators", "selection", "manifold", "tabular", "claims")),
+    *(f"mercer.{room}" for room in ("estimators", "selection", "manifold", "tabular")),
     *(f"mercer.{room}" for room in ("density", "preprocessing", "machines")),
     *(f"mercer_research.{room}" for room in ("fusion", "linear", "density", "manifold")),
-    *(f"mercer_research.{room}" for room in ("estimators", "selection")),
+    *(f"mercer_research.{room}" for room in ("estimators", "selection", "risk_bounds")),
 )
 DEEPEST = 6
 """Classes of this library in the inheritance of any estimator, itself included.

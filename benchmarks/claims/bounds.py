@@ -26,10 +26,10 @@ from benchmarks.claims.page import publish
 from benchmarks.common.environment import environment
 from data import MISSING, table
 from mercer import SVC
-from mercer.claims import CertifiedSVC, capacity_report, error_bound
-from mercer.claims.certified import Scale
-from mercer.claims.quotable import majority_error
 from mercer.kernels import Gaussian
+from mercer.risk_bounds import error_bound, majority_error
+from mercer_research.risk_bounds import CertifiedSVC, capacity_report
+from mercer_research.risk_bounds.certified_svc import Scale
 
 RUNS = Path(__file__).resolve().parent / "bounds.jsonl"
 ABOUT = RUNS.with_suffix(".json")

@@ -69,7 +69,8 @@ Half of the machines are of all rows, with compression, and half of a part of th
 | --- | ---: |
 {failures}
 
-Each kind of bound alone is drawn a thousand times in `tests/claims/test_validity.py`.
+Each kind of bound alone is drawn a thousand times in
+`packages/mercer-research/tests/risk_bounds/test_validity.py`.
 """
 KINDS = ("compression", "PAC-Bayes, prior from rows", "PAC-Bayes, prior 0", "Rademacher margin")
 

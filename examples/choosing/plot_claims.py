@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from mercer import SVC
 from mercer.datasets import load_house_votes
-from mercer.plotting import CapacityDisplay
+from mercer_research.plotting import CapacityDisplay
 
 votes, party = load_house_votes(return_X_y=True)
 votes = np.nan_to_num(votes)

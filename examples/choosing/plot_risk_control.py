@@ -5,9 +5,9 @@ A cutoff whose risk is promised: loans that are not paid back
 A lender grants a loan where a score is below a cutoff. A high cutoff refuses few applicants, and
 grants loans that are not paid back; at most half of the bad ones may get through. The share among
 the rows at hand says where that is, but new applicants may be worse.
-:func:`mercer.claims.risk_controlled_threshold` walks from the safest cutoff on, and stops before
-the first whose upper confidence bound exceeds the target: with probability 95 % the share among new
-applicants is below it, and nothing is paid for the number of cutoffs that were tried.
+:func:`mercer.risk_bounds.risk_controlled_threshold` walks from the safest cutoff on, and stops
+before the first whose upper confidence bound exceeds the target: with probability 95 % the share
+among new applicants is below it, and nothing is paid for the number of cutoffs that were tried.
 """
 
 import matplotlib.pyplot as plt
@@ -16,9 +16,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 from mercer import SVC
-from mercer.claims import error_bound, risk_controlled_threshold
 from mercer.datasets import load_german_credit
 from mercer.preprocessing import TableEncoder
+from mercer.risk_bounds import error_bound, risk_controlled_threshold
 
 credit = load_german_credit(as_frame=True)
 bad = (credit.target == "bad").to_numpy()

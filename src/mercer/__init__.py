@@ -83,8 +83,9 @@ _HOMES = {
 
 
 def _rooms() -> list[str]:
-    """Return the subpackages, except one that needs an extra."""
-    return [m.name for m in iter_modules(__path__) if m.ispkg and m.name != "distributed"]
+    """Return the public modules, except one that needs an extra."""
+    hidden = ("_", "distributed")
+    return [found.name for found in iter_modules(__path__) if not found.name.startswith(hidden)]
 
 
 def __getattr__(name: str) -> Any:

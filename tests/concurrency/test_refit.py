@@ -20,9 +20,9 @@ from hostile.generator import good
 from hostile.judge import fit
 from hostile.machines import MACHINES, make
 from mercer import LSSVR, SVC, SVR, Nystrom
-from mercer.claims import CertifiedSVC
 from mercer.local import Local
 from mercer.manifold import Interval, PrincipalManifold
+from mercer_research.risk_bounds import CertifiedSVC
 from unchanged.signatures import estimators
 
 # Where a computation is halted, as shares of the functions that it enters.

@@ -32,6 +32,7 @@ import mercer_research.estimators
 import mercer_research.fusion
 import mercer_research.linear
 import mercer_research.manifold
+import mercer_research.risk_bounds
 import mercer_research.selection
 import mercer_research.series
 from exported import unlisted
@@ -343,7 +344,9 @@ regression("mercer_research.linear.LassoConstrained", tau=0.8)
 regression("mercer_research.linear.NormRegression")
 for _loss in ("huber", "squared", "maximum"):
     extra("mercer_research.linear.NormRegression", _loss, Y, loss=_loss)
-classification("claims.CertifiedSVC", several=False, Cs=(1.0, 10.0), widths=(1.0,), cv=2)
+classification(
+    "mercer_research.risk_bounds.CertifiedSVC", several=False, Cs=(1.0, 10.0), widths=(1.0,), cv=2
+)
 classification("mercer_research.linear.KernelPerceptron", several=False)
 classification("mercer_research.linear.LpMarginSVC", p=1.5)
 classification("mercer_research.linear.OneNormSVC")

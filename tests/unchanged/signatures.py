@@ -34,8 +34,9 @@ def absent() -> list[str]:
 def rooms() -> list[str]:
     """Return the library and its rooms, new ones too, as far as they can be loaded."""
     inside = ((mercer.__path__, "mercer."), (mercer_research.__path__, "mercer_research."))
-    packages = [found.name for place in inside for found in iter_modules(*place) if found.ispkg]
-    return [name for name in ["mercer", *packages] if name not in absent()]
+    modules = [found.name for place in inside for found in iter_modules(*place)]
+    public = [name for name in modules if not name.partition(".")[2].startswith("_")]
+    return [name for name in ["mercer", *public] if name not in absent()]
 
 
 def public_names() -> Iterator[tuple[str, Any]]:

@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._typing import Array
-from mercer.claims import CertifiedSVC
 from mercer.estimators import (
     ConformalRegressor,
     Forecaster,
@@ -90,19 +89,6 @@ def _inner(name: str) -> Callable[[Any], Plan]:
         return plan_of(machine)
 
     return find
-
-
-def _certified(model: CertifiedSVC) -> Plan:
-    """Return the machine of standardized rows; signs stand for the classes."""
-    inner, scale = plan_of(model.machine_), model._scale
-    rounded = scale.centre.astype(np.float32).astype(np.float64)
-
-    def write(x: Value) -> Outputs:
-        centred = (x - rounded[None]) - (scale.centre - rounded)[None]
-        return inner.write(centred * (1.0 / scale.scale)[None])
-
-    Z = inner.Z * scale.scale + scale.centre
-    return Plan(model, write, inner.widths, np.asarray(model.classes_), Z, inner.wide)
 
 
 def _conformal(model: ConformalRegressor) -> Plan:
@@ -234,7 +220,6 @@ register(
         AutoRegressor: _auto_regressor,
         AutoClassifier: _auto_classifier,
         ConformalRegressor: _conformal,
-        CertifiedSVC: _certified,
         ThresholdSelector: _threshold,
     }
 )

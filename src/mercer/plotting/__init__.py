@@ -1,6 +1,5 @@
 """Figures of kernels and machines, built as scikit-learn's displays are; they need matplotlib."""
 
-from mercer.plotting.capacity import CapacityDisplay
 from mercer.plotting.components import ComponentDisplay, EvolutionDisplay
 from mercer.plotting.convergence import ConvergenceDisplay
 from mercer.plotting.criterion import CriterionDisplay
@@ -24,7 +23,6 @@ from mercer.plotting.table import TableDisplay
 
 __all__ = [
     "AdaptiveMarginDisplay",
-    "CapacityDisplay",
     "ComparisonDisplay",
     "ComponentDisplay",
     "ConvergenceDisplay",

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from mercer.claims import Bound
-from mercer.claims.record import Assumption
+from mercer.risk_bounds import Assumption, Bound
 from mercer_research.covering import Best, Covering, Interval, Sum
 
 

@@ -6,8 +6,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 
 from mercer import SVC, SVR
-from mercer.claims.tails import hoeffding
 from mercer.kernels import Gaussian
+from mercer.risk_bounds import hoeffding
 from mercer.selection import leave_one_out
 from mercer_research.selection.protocols import median_of_five, selection_statistics
 from mercer_research.selection.validation_set import holdout, leave_n_out

@@ -11,11 +11,11 @@ from scipy.linalg import eigh, qr
 from scipy.special import gammaln
 
 from mercer._params import check_integer, check_nonnegative, check_positive
-from mercer.claims.record import Assumption
 from mercer.gram.base import Gram
 from mercer.gram.dense import Dense
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels.points import Array
+from mercer.risk_bounds import Assumption
 from mercer_research.covering.base import Best, Covering, Interval, Sum
 from mercer_research.covering.composition import Composition
 from mercer_research.covering.covers import PointCover

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from mercer._params import check_nonnegative
-from mercer.claims.record import Assumption
+from mercer.risk_bounds import Assumption
 
 # Bounds are compared to the norm of the class with this slack: sums of kernels round.
 SLACK = 1e-12

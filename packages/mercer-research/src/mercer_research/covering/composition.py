@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from mercer._params import check_integer, check_nonnegative, check_positive
-from mercer.claims.record import Assumption
 from mercer.kernels.points import Array
+from mercer.risk_bounds import Assumption
 from mercer_research.covering.base import Covering
 
 __all__ = ["Composition", "LipschitzClass", "evaluation_rate", "mixed_norm_factor"]

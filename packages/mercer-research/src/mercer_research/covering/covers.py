@@ -23,9 +23,9 @@ from scipy.special import gammaln, logsumexp
 
 from mercer._linear_program import linear_program
 from mercer._params import check_integer, check_nonnegative, check_positive, is_integer
-from mercer.claims.record import Assumption
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
+from mercer.risk_bounds import Assumption
 from mercer_research.covering.base import SLACK, Covering
 
 __all__ = [

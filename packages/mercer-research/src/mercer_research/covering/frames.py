@@ -11,7 +11,6 @@ import numpy as np
 
 from mercer._params import check_integer, check_positive
 from mercer._typing import PointsLike
-from mercer.claims.record import Assumption
 from mercer.data.base import Block, Source, Sums
 from mercer.data.opening import as_source
 from mercer.data.sampling import draw
@@ -21,6 +20,7 @@ from mercer.kernels.points import Array
 from mercer.reduced.base import FeatureMap
 from mercer.reduced.centres import choose
 from mercer.reduced.nystrom import NystromMap
+from mercer.risk_bounds import Assumption
 from mercer_research.covering.spectra import Spectrum
 
 ROWS = 4096

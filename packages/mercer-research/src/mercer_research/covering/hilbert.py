@@ -9,8 +9,8 @@ from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from mercer._params import check_integer, check_nonnegative, check_positive
-from mercer.claims.record import Assumption
 from mercer.kernels.points import Array
+from mercer.risk_bounds import Assumption
 from mercer_research.covering.base import SLACK, Covering
 from mercer_research.covering.diagonal import whole
 

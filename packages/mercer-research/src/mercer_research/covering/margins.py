@@ -9,14 +9,20 @@ from numpy.typing import ArrayLike
 
 from mercer._params import check_integer, check_nonnegative, check_positive
 from mercer._typing import Array
-from mercer.claims.record import BEFOREHAND, INDEPENDENT, Assumption, Bound, Constant
-from mercer.claims.tails import check_margins, check_signs, half_digits, one_each, some_samples
+from mercer.risk_bounds import Assumption, Bound, Constant, one_each, some_samples
 from mercer_research.covering.base import Covering
 from mercer_research.covering.shattering import log_growth
 from mercer_research.covering.uniform import (
     Coverings,
     FiniteClass,
     Inequality,
+)
+from mercer_research.risk_bounds.concentration import (
+    BEFOREHAND,
+    INDEPENDENT,
+    check_margins,
+    check_signs,
+    half_digits,
 )
 
 __all__ = [

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer._params import check_integer, check_nonnegative, check_positive
-from mercer.claims.record import BEFOREHAND, INDEPENDENT, Assumption, Bound, Constant
-from mercer.claims.tails import some_samples
+from mercer.risk_bounds import Assumption, Bound, Constant, some_samples
 from mercer_research.covering.base import SLACK, Covering
+from mercer_research.risk_bounds.concentration import BEFOREHAND, INDEPENDENT
 
 __all__ = [
     "CurvesOfLength",

@@ -9,13 +9,13 @@ import numpy as np
 
 from mercer._params import check_integer, check_nonnegative, check_positive
 from mercer._typing import PointsLike
-from mercer.claims.record import Assumption
 from mercer.data.base import Block
 from mercer.data.opening import as_source
 from mercer.data.sampling import draw, fingerprints
 from mercer.data.table import stack
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
+from mercer.risk_bounds import Assumption
 from mercer_research.covering.base import Best, Covering, Interval
 from mercer_research.selection.bounds import smallest_ball
 

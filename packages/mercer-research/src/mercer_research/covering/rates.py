@@ -9,9 +9,9 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, zeta
 
 from mercer._params import check_integer, check_positive
-from mercer.claims.record import Assumption
 from mercer.inspect.decay import Decay
 from mercer.kernels.points import Array
+from mercer.risk_bounds import Assumption
 from mercer_research.covering.base import Covering
 from mercer_research.covering.diagonal import FACTOR
 

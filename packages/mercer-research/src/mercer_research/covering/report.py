@@ -10,18 +10,12 @@ from sklearn.base import is_classifier
 
 from mercer._params import check_integer, check_positive
 from mercer._typing import PointsLike, TargetsLike
-from mercer.claims.audit import audit
-from mercer.claims.ladder import STOPPED, known_without
-from mercer.claims.record import Bound
-from mercer.claims.sizes import MAX_ROWS_DECOMPOSED, ClassSize, machine_size
-from mercer.claims.tails import check_margins
-from mercer.claims.traces import chosen, innermost
-from mercer.claims.weights import weights_of
 from mercer.gram.make import make
 from mercer.inspect.bands import widen, widths
 from mercer.kernels import Gaussian, Matern
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
+from mercer.risk_bounds import Bound
 from mercer.smoothing.pairs import some_rows
 from mercer_research.covering.ball import KernelBall
 from mercer_research.covering.base import Best, Covering
@@ -30,6 +24,12 @@ from mercer_research.covering.hilbert import Cube, HilbertBall
 from mercer_research.covering.margins import margin_bound, margin_errors
 from mercer_research.covering.sample import PrincipalCovering
 from mercer_research.covering.widths import NoWidthError, equal_capacity
+from mercer_research.risk_bounds.all_bounds import STOPPED, known_without
+from mercer_research.risk_bounds.assumptions import audit
+from mercer_research.risk_bounds.capacity import MAX_ROWS_DECOMPOSED, ClassSize, machine_size
+from mercer_research.risk_bounds.concentration import check_margins
+from mercer_research.risk_bounds.fitted_parts import chosen, innermost
+from mercer_research.risk_bounds.weight_vector import weights_of
 
 __all__ = [
     "CoveringReport",
@@ -94,7 +94,7 @@ def covering_report(
 
     :math:`\ln N(\varepsilon)` of :math:`\{f : \|f\|_k \le \Lambda\}` against the radius, the
     kernel of another family that is as rich, and the bound on the error rate that follows, beside
-    what :func:`mercer.claims.capacity_report` says of the same machine.
+    what :func:`mercer_research.risk_bounds.capacity_report` says of the same machine.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def matched_kernel(
     kernel, other : Kernel
     X : (n, p) points
     norm, precision : float
-        As in :func:`mercer.claims.sizes.class_size`.
+        As in :func:`mercer_research.risk_bounds.capacity.class_size`.
 
     Returns
     -------

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mercer._params import check_nonnegative
-from mercer.claims.record import Assumption
 from mercer.kernels.points import Array
+from mercer.risk_bounds import Assumption
 from mercer_research.covering.base import SLACK, Covering
 from mercer_research.covering.frames import MeasuredFrame
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer._params import check_integer, check_nonnegative, check_positive
-from mercer.claims.record import Assumption
 from mercer.kernels.points import Array
+from mercer.risk_bounds import Assumption
 from mercer_research.covering.base import SLACK, Covering
 from mercer_research.covering.diagonal import FACTOR, head_cover, whole
 

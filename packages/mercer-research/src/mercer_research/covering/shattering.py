@@ -12,9 +12,9 @@ from scipy.optimize import nnls
 from scipy.special import gammaln, logsumexp
 
 from mercer._params import check_integer, check_nonnegative, check_positive
-from mercer.claims.record import Assumption, Bound, Constant
-from mercer.claims.tails import half_digits
+from mercer.risk_bounds import Assumption, Bound, Constant
 from mercer_research.covering.uniform import FiniteClass
+from mercer_research.risk_bounds.concentration import half_digits
 
 __all__ = [
     "GrowthFunction",

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import gammaincc, gammaln, logsumexp, zeta
 
 from mercer._params import check_integer, check_positive
-from mercer.claims.record import Assumption
 from mercer.inspect.decay import Decay, classify_decay
 from mercer.kernels.points import Array
+from mercer.risk_bounds import Assumption
 from mercer_research.covering.ball import KernelBall
 
 # Logarithms of eigenvalues that differ by less are one eigenvalue, several times.

@@ -13,8 +13,7 @@ from sklearn.base import clone
 
 from mercer._params import check_integer, check_positive
 from mercer._typing import Estimator, PointsLike, TargetsLike
-from mercer.claims.record import Assumption, Bound, Constant
-from mercer.claims.tails import one_each
+from mercer.risk_bounds import Assumption, Bound, Constant, one_each
 from mercer_research.covering.uniform import Coverings, Inequality
 from mercer_research.diagnostics.risk import norm_of
 

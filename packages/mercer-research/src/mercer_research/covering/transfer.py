@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer._params import check_nonnegative, check_positive
-from mercer.claims.record import Assumption, Bound, Constant
-from mercer.claims.tails import one_each, some_samples
 from mercer.losses import Loss
+from mercer.risk_bounds import Assumption, Bound, Constant, one_each, some_samples
 from mercer_research.covering.base import Covering, Derived
 from mercer_research.covering.uniform import Coverings, Inequality, real_valued_classes
 

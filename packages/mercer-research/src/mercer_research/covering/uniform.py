@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from mercer._params import check_integer, check_nonnegative, check_positive
-from mercer.claims.record import BEFOREHAND, INDEPENDENT, Assumption, Bound, Constant
-from mercer.claims.tails import some_samples
+from mercer.risk_bounds import Assumption, Bound, Constant, some_samples
 from mercer_research.covering.base import Covering
+from mercer_research.risk_bounds.concentration import BEFOREHAND, INDEPENDENT
 
 __all__ = [
     "Entropies",

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.special import comb, gammaln
 
 from mercer._params import check_integer, check_positive
-from mercer.claims.record import Assumption
 from mercer.inspect.bands import along, check_stationary
 from mercer.kernels.base import Kernel
 from mercer.kernels.periodic import Periodized
 from mercer.kernels.points import Array
+from mercer.risk_bounds import Assumption
 from mercer_research.covering.lattice import lattice_shells, log_lattice_shells
 from mercer_research.covering.spectra import Spectrum, product_of
 

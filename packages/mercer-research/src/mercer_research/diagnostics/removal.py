@@ -11,9 +11,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mercer.claims.quotable import INDEPENDENT, confidence, logarithm
-from mercer.claims.record import Assumption, Bound, Constant
-from mercer.claims.tails import one_each
+from mercer.risk_bounds import (
+    INDEPENDENT,
+    Assumption,
+    Bound,
+    Constant,
+    confidence,
+    logarithm,
+    one_each,
+)
 
 __all__ = ["removal_change", "stability_bound"]
 

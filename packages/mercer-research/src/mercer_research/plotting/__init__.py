@@ -3,6 +3,7 @@
 Figures of these machines; they need matplotlib.
 """
 
+from mercer_research.plotting.capacity import CapacityDisplay
 from mercer_research.plotting.covering import CoveringDisplay
 from mercer_research.plotting.path import PathDisplay
 from mercer_research.plotting.stability import LCurveDisplay, StabilityProfileDisplay
@@ -10,6 +11,7 @@ from mercer_research.plotting.stability_curve import StabilityDisplay
 from mercer_research.plotting.statistics import StatisticsDisplay
 
 __all__ = [
+    "CapacityDisplay",
     "CoveringDisplay",
     "LCurveDisplay",
     "PathDisplay",

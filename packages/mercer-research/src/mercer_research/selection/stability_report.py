@@ -20,12 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._sklearn import safe_indexing
 from mercer._typing import AnyArray, Array, PointsLike, Predictor, Seed, SplitterLike, WeightsLike
-from mercer.claims.traces import measured
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION, resolve
 from mercer.machines.base import KernelMachine
 from mercer.machines.protocol import is_classifier
 from mercer.selection.leave_one_out_errors import leave_one_out
+from mercer_research.risk_bounds.fitted_parts import measured
 from mercer_research.selection.folds import Folds
 
 __all__ = ["Stability", "stability"]

@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 
 from mercer._sklearn import num_samples
 from mercer._typing import AnyArray, Array, PointsLike, Predictor, Seed, TargetsLike
-from mercer.claims.tails import hoeffding
+from mercer.risk_bounds import hoeffding
 
 __all__ = ["HeldOutChoice", "holdout", "leave_n_out"]
 

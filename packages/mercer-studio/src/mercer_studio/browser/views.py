@@ -504,7 +504,7 @@ def view_claims(
 ) -> Section:
     """Say what may be claimed of new rows."""
     whole = subject(prepared, fitted)
-    return claims_section(whole, None, None, validated.validation)
+    return claims_section(whole, None, validated.validation)
 
 
 def view_predictions(options: dict[str, Any], prepared: Preparation, fitted: FitResult) -> Section:

@@ -178,7 +178,7 @@ def report(
         certificate_section(subject),
         kernel_section(subject),
         tuning_section(subject),
-        claims_section(subject, test, X_test, judged),
+        claims_section(subject, test, judged),
         cost_section(subject),
         script_section(subject),
     ]

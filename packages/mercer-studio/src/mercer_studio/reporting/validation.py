@@ -17,12 +17,11 @@ from sklearn.model_selection import check_cv
 
 from mercer._sklearn import safe_indexing
 from mercer._typing import PointsLike, SplitterLike
-from mercer.claims import capacity_report
-from mercer.claims.tails import hoeffding
 from mercer.kernels.points import Array
 from mercer.machines.ls_report import UnavailableError
 from mercer.plotting import panels
 from mercer.plotting.base import Axes
+from mercer.risk_bounds import error_bound, hoeffding
 from mercer_studio.reporting.page import Section, number, plural, seconds
 from mercer_studio.reporting.subject import Subject
 
@@ -269,9 +268,6 @@ def _joined(parts: list[Predictions]) -> Predictions:
 MAX_POINTS_DRAWN, MAX_INTERVALS_DRAWN = 800, 60
 """Points of a cloud, and intervals of a figure."""
 
-MAX_ROWS_MEASURED = 3000
-"""Rows up to which capacity is measured: it takes eigenvalues of the whole kernel matrix."""
-
 
 def validation_section(
     subject: Subject, found: Validation | None, test: Predictions | None
@@ -474,37 +470,18 @@ def _of_classes(subject: Subject, found: Predictions, whose: str) -> Section:
     return section
 
 
-def _unsaid(one: dict[str, object]) -> bool:
-    """Return whether a bound has no number that may be quoted."""
-    return one["value"] is None or one["status"] == "refused"
-
-
-def claims_section(
-    subject: Subject, test: Predictions | None, X_test: PointsLike, found: Validation | None
-) -> Section:
+def claims_section(subject: Subject, test: Predictions | None, found: Validation | None) -> Section:
     """Say what may be claimed of the model for rows that nobody has seen."""
     section = Section("What may be claimed", "claims")
     solution = getattr(subject.machine, "solution_", None)
     if solution is not None and not solution.converged:
         return section.warn("Nothing may be claimed of a fit that has not converged.")
-    if subject.n <= MAX_ROWS_MEASURED and not hasattr(subject.machine, "members_"):
-        kept = (X_test, test.y) if test is not None else ()
-        said = capacity_report(subject.model, subject.X, subject.y, *kept, cv=None)
-        section.lead(said.sentence())
-        rows = [
-            (one["bound"], one["status"], one["why"], "" if _unsaid(one) else one["value"])
-            for one in said.records()
-        ]
-        section.table(f"Bounds on the {said.unit}", ("bound", "status", "why", "value"), rows, 3)
-        for finding in said.audit.findings:
-            section.say(finding)
-        return section
     if test is not None and subject.classifies:
-        m, wrong = len(test.y), float(np.mean(test.predicted != test.y))
+        m, errors = len(test.y), int(np.sum(test.predicted != test.y))
         section.lead(
-            f"With probability 95 % the error rate on new rows of the same kind is at most "
-            f"{number(min(wrong + hoeffding(m), 1.0))}: {number(wrong)} on "
-            f"{plural(m, 'test row')}, and {number(hoeffding(m))} for chance (Hoeffding)."
+            f"With probability 95 % the error rate on new rows is at most "
+            f"{number(error_bound(errors, m).value)}, by the binomial tail: {errors} of "
+            f"{plural(m, 'test row')} were predicted wrongly."
         )
         return section.say("It holds if the test rows were used for no choice whatsoever.")
     if test is not None:

@@ -11,9 +11,17 @@ from numpy.typing import ArrayLike
 
 from mercer._params import check_nonnegative, check_positive
 from mercer._typing import Array
-from mercer.claims.quotable import INDEPENDENT, confidence, logarithm
-from mercer.claims.record import Assumption, Bound, Constant
-from mercer.claims.tails import check_margins, half_digits, one_each, some_samples
+from mercer.risk_bounds import (
+    INDEPENDENT,
+    Assumption,
+    Bound,
+    Constant,
+    confidence,
+    logarithm,
+    one_each,
+    some_samples,
+)
+from mercer_research.risk_bounds.concentration import check_margins, half_digits
 
 __all__ = ["local_complexity", "rademacher_bound", "rademacher_margin_bound"]
 
@@ -80,7 +88,7 @@ def rademacher_bound(
     largest : float, default=1.0
         Largest possible loss B.
     delta, choices :
-        As in :func:`~mercer.claims.error_bound`; choices count radii and kernels.
+        As in :func:`~mercer.risk_bounds.error_bound`; choices count radii and kernels.
     trivial : float, optional
         By default `largest`.
 
@@ -157,7 +165,7 @@ def rademacher_margin_bound(
     trace : float, optional
         Of the Gram matrix of these rows; give this or `size`.
     delta, choices, trivial :
-        As in :func:`~mercer.claims.error_bound`; choices count kernels, since values of C only
+        As in :func:`~mercer.risk_bounds.error_bound`; choices count kernels, since values of C only
         change f.
 
     References

@@ -15,13 +15,12 @@ from sklearn.base import is_classifier
 
 from mercer._optional import plugin
 from mercer._typing import PointsLike, SplitterLike, TargetsLike
-from mercer.claims.audit import Audit, audit
-from mercer.claims.ladder import ReportSample, Rung, known_without, ladder
-from mercer.claims.quotable import losses_of
-from mercer.claims.record import conditions
-from mercer.claims.sizes import ClassSize, machine_size
-from mercer.claims.traces import chosen, innermost, parts, title
 from mercer.kernels.base import Kernel
+from mercer.risk_bounds import conditions, losses_of
+from mercer_research.risk_bounds.all_bounds import ReportSample, Rung, known_without, ladder
+from mercer_research.risk_bounds.assumptions import Audit, audit
+from mercer_research.risk_bounds.capacity import ClassSize, machine_size
+from mercer_research.risk_bounds.fitted_parts import chosen, innermost, parts, title
 
 __all__ = ["CapacityReport", "capacity_report"]
 
@@ -299,7 +298,7 @@ def capacity_report(
     Returns
     -------
     CapacityReport
-        ``print`` shows a page; :class:`mercer.plotting.CapacityDisplay` draws it.
+        ``print`` shows a page; :class:`mercer_research.plotting.CapacityDisplay` draws it.
 
     Examples
     --------

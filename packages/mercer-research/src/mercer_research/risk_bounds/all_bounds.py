@@ -12,15 +12,23 @@ from sklearn.base import clone, is_classifier
 from mercer._params import check_positive
 from mercer._sklearn import safe_indexing
 from mercer._typing import AnyArray, Array, Estimator, PointsLike, SplitterLike
-from mercer.claims.audit import Audit
-from mercer.claims.certified import CertifiedSVC
-from mercer.claims.compressed import compression_bound
-from mercer.claims.pac_bayes import randomized_machine_bound, randomized_regression_bound
-from mercer.claims.quotable import cross_validated_estimate, held_out_bound, majority_error
-from mercer.claims.rademacher import rademacher_margin_bound
-from mercer.claims.record import Assumption, Bound
-from mercer.claims.traces import FittedPart, chosen, innermost, title
-from mercer.claims.weights import Weights, weights_of
+from mercer.risk_bounds import (
+    Assumption,
+    Bound,
+    cross_validated_estimate,
+    held_out_bound,
+    majority_error,
+)
+from mercer_research.risk_bounds.assumptions import Audit
+from mercer_research.risk_bounds.certified_svc import CertifiedSVC
+from mercer_research.risk_bounds.fitted_parts import FittedPart, chosen, innermost, title
+from mercer_research.risk_bounds.pac_bayes import (
+    randomized_machine_bound,
+    randomized_regression_bound,
+)
+from mercer_research.risk_bounds.rademacher import rademacher_margin_bound
+from mercer_research.risk_bounds.sample_compression import compression_bound
+from mercer_research.risk_bounds.weight_vector import Weights, weights_of
 
 __all__ = ["ReportSample", "Rung", "known_without", "ladder"]
 

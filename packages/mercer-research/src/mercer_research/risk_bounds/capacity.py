@@ -8,11 +8,11 @@ import numpy as np
 
 from mercer._params import check_nonnegative, check_positive
 from mercer._typing import PointsLike, TargetsLike
-from mercer.claims.weights import weights_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
 from mercer.machines.protocol import KernelFunction
 from mercer.smoothing.pairs import some_rows
+from mercer_research.risk_bounds.weight_vector import weights_of
 
 __all__ = ["ClassSize", "class_size", "machine_size"]
 

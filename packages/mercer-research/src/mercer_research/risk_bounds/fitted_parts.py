@@ -12,9 +12,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._typing import PointsLike
-from mercer.claims.certified import CertifiedSVC
 from mercer.machines.automatic import named
 from mercer.selection.tuning import Tuning
+from mercer_research.risk_bounds.certified_svc import CertifiedSVC
 
 __all__ = [
     "FittedPart",

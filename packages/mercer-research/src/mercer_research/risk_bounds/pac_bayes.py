@@ -20,10 +20,18 @@ from scipy.special import ndtr
 
 from mercer._params import check_positive
 from mercer._typing import Array, PointsLike, TargetsLike
-from mercer.claims.quotable import INDEPENDENT, confidence, logarithm
-from mercer.claims.record import Assumption, Bound, Constant
-from mercer.claims.tails import check_margins, half_digits, kl_upper, log_kl_moment, one_each
-from mercer.claims.weights import Weights
+from mercer.risk_bounds import (
+    INDEPENDENT,
+    Assumption,
+    Bound,
+    Constant,
+    confidence,
+    kl_upper,
+    logarithm,
+    one_each,
+)
+from mercer_research.risk_bounds.concentration import check_margins, half_digits, log_kl_moment
+from mercer_research.risk_bounds.weight_vector import Weights
 
 __all__ = [
     "PRIOR_SCALES",
@@ -73,7 +81,7 @@ def pac_bayes_bound(
         :math:`\mathrm{KL}(Q\|P)`.
     n_samples : int
     delta, choices :
-        As in :func:`~mercer.claims.error_bound`; the choices count priors, not posteriors.
+        As in :func:`~mercer.risk_bounds.error_bound`; the choices count priors, not posteriors.
 
     References
     ----------
@@ -223,7 +231,7 @@ def randomized_regression_bound(
     Examples
     --------
     >>> from mercer import SVR
-    >>> from mercer.claims.weights import weights_of
+    >>> from mercer_research.risk_bounds.weight_vector import weights_of
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, size=(1000, 1))
     >>> y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=1000)

@@ -16,9 +16,19 @@ from sklearn.pipeline import Pipeline
 
 from mercer._sklearn import safe_indexing
 from mercer._typing import PointsLike, Predictor, TargetsLike
-from mercer.claims.quotable import INDEPENDENT, confidence, logarithm, losses_of, majority_error
-from mercer.claims.record import Assumption, Bound, Constant
-from mercer.claims.tails import binomial_upper, kl_upper, log_choose
+from mercer.risk_bounds import (
+    INDEPENDENT,
+    Assumption,
+    Bound,
+    Constant,
+    binomial_upper,
+    confidence,
+    kl_upper,
+    log_choose,
+    logarithm,
+    losses_of,
+    majority_error,
+)
 
 __all__ = ["CompressedMachine", "compression_bound", "log_subsets", "refit_to_support"]
 
@@ -126,7 +136,7 @@ def refit_to_support(
     given : array-like of int, optional
         Rows to keep in any case; chosen without looking at the others, such as the first tenth.
     largest : float, optional
-        Of regressors, as in :func:`~mercer.claims.held_out_bound`.
+        Of regressors, as in :func:`~mercer.risk_bounds.held_out_bound`.
 
     Examples
     --------
@@ -183,8 +193,8 @@ def compression_bound(
 
     where k counts the errors of :math:`A(S_i)` on the m - d other rows and N settings of A were
     tried. For one subset, fixed before, the other rows are new to :math:`A(S_i)` and
-    :func:`~mercer.claims.error_bound` holds; there are :math:`\binom md` subsets of size d, which
-    gets the part :math:`1/((d+1)(d+2))` of :math:`\delta`. Losses of regressors, clipped to
+    :func:`~mercer.risk_bounds.error_bound` holds; there are :math:`\binom md` subsets of size d,
+    which gets the part :math:`1/((d+1)(d+2))` of :math:`\delta`. Losses of regressors, clipped to
     [0, B], have the kl tail in place of the binomial one.
 
     The machine bounded is the *refit* to the support vectors, whether or not it equals the one of
@@ -202,9 +212,9 @@ def compression_bound(
     given : array-like of int, optional
         Rows that belong to the machine in any case, chosen before looking.
     delta, choices :
-        As in :func:`~mercer.claims.error_bound`.
+        As in :func:`~mercer.risk_bounds.error_bound`.
     largest : float, optional
-        Of regressors, as in :func:`~mercer.claims.held_out_bound`.
+        Of regressors, as in :func:`~mercer.risk_bounds.held_out_bound`.
 
     See Also
     --------

@@ -6,10 +6,15 @@ from sklearn.datasets import make_moons
 from sklearn.model_selection import GridSearchCV
 
 from mercer import SVC
-from mercer.claims import audit, randomized_machine_bound
-from mercer.claims.certified import Scale
-from mercer.claims.ladder import MAX_ROWS_FOLDED, N_CLASSIFIER_BOUNDS, ReportSample, ladder
 from mercer.kernels import Gaussian
+from mercer_research.risk_bounds import audit, randomized_machine_bound
+from mercer_research.risk_bounds.all_bounds import (
+    MAX_ROWS_FOLDED,
+    N_CLASSIFIER_BOUNDS,
+    ReportSample,
+    ladder,
+)
+from mercer_research.risk_bounds.certified_svc import Scale
 
 
 def rungs_of(model, X, y, **how):
@@ -64,7 +69,7 @@ def test_the_kernel_used_above_is_the_machine_s():
 
 
 def test_as_many_rows_as_are_folded_by_default_are_folded(monkeypatch):
-    monkeypatch.setattr("mercer.claims.ladder.MAX_ROWS_FOLDED", 40)
+    monkeypatch.setattr("mercer_research.risk_bounds.all_bounds.MAX_ROWS_FOLDED", 40)
     assert MAX_ROWS_FOLDED > 40
     X, y = make_moons(41, noise=0.2, random_state=1)
     for n, status in ((40, "estimate"), (41, "not there")):

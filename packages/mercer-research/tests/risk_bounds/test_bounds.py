@@ -1,101 +1,44 @@
-"""Bounds that may be quoted: identities with independent computations, and refusals."""
+"""Bounds from the rows of the fit: identities with independent computations, and refusals."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
 from scipy.optimize import minimize_scalar
-from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import SVC, SVR, claims
-from mercer.claims import (
-    compression_bound,
-    cross_validated_estimate,
-    error_bound,
-    held_out_bound,
-    mean_bound,
-    pac_bayes,
-    rademacher,
-    randomized_machine_bound,
-    tails,
-)
-from mercer.claims.compressed import refit_to_support
-from mercer.claims.pac_bayes import PRIOR_SCALES, _clipped, pac_bayes_bound
-from mercer.claims.quotable import majority_error
-from mercer.claims.rademacher import local_complexity, rademacher_bound, rademacher_margin_bound
-from mercer.claims.weights import Weights, weights_of
+from mercer import SVC, SVR
 from mercer.inspect.gram import effective_dimension
 from mercer.kernels import Gaussian, Linear
 from mercer.regularizers import Empty
+from mercer.risk_bounds import log_choose
 from mercer_research.diagnostics import removal
 from mercer_research.diagnostics.removal import removal_change, stability_bound
+from mercer_research.risk_bounds import (
+    compression_bound,
+    pac_bayes,
+    rademacher,
+    randomized_machine_bound,
+)
+from mercer_research.risk_bounds.concentration import log_kl_moment
+from mercer_research.risk_bounds.pac_bayes import PRIOR_SCALES, _clipped, pac_bayes_bound
+from mercer_research.risk_bounds.rademacher import (
+    local_complexity,
+    rademacher_bound,
+    rademacher_margin_bound,
+)
+from mercer_research.risk_bounds.sample_compression import log_subsets, refit_to_support
+from mercer_research.risk_bounds.weight_vector import Weights, weights_of
 
 
 def two_classes(m, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(m, 2))
     return X, np.where(X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=m) > 1, 1, -1)
-
-
-# Rows that were not seen --------------------------------------------------------------------------
-
-
-def test_the_error_bound_is_beta_and_choices_divide_delta():
-    bound = error_bound(4, 100, delta=0.05, choices=10, trivial=0.3)
-    assert bound.value == pytest.approx(stats.beta.isf(0.005, 5, 96))
-    assert bound.valid
-    assert not bound.vacuous
-    assert error_bound(40, 100, trivial=0.3).vacuous
-    with pytest.raises(ValueError, match="delta"):
-        error_bound(4, 100, delta=1.0)
-    with pytest.raises(ValueError, match="choices"):
-        error_bound(4, 100, choices=0)
-
-
-def test_bounds_of_means():
-    losses = np.random.default_rng(0).uniform(0, 0.4, size=200)
-    m, q, v = 200, losses.mean(), losses.var(ddof=1)
-    bernstein = q + math.sqrt(2 * v * math.log(40) / m) + 7 * 2 * math.log(40) / (3 * 199)
-    assert mean_bound(losses, largest=2.0, method="bernstein").value == pytest.approx(bernstein)
-    hoeffding = q + 2.0 * math.sqrt(math.log(20) / (2 * m))
-    assert q < mean_bound(losses, largest=2.0, method="kl").value < hoeffding
-    half = {"largest": 2.0, "delta": 0.025}
-    both = [mean_bound(losses, **half, method=name).value for name in ("kl", "bernstein")]
-    assert mean_bound(losses, largest=2.0).value == pytest.approx(min(both))
-    wide = mean_bound(losses, method="sub-gaussian", scale=0.3, delta=0.1)
-    assert wide.value == pytest.approx(q + 0.3 * math.sqrt(2 * math.log(10) / m))
-    assert not mean_bound(losses, largest=0.3).valid
-    with pytest.raises(ValueError, match="scale"):
-        mean_bound(losses, method="sub-gaussian")
-    with pytest.raises(ValueError, match="not known"):
-        mean_bound(losses, method="hoeffding")
-
-
-def test_held_out_rows_of_a_classifier_and_a_regressor():
-    X, y = two_classes(300)
-    machine = SVC().fit(X[:100], y[:100])
-    wrong = int(np.sum(machine.predict(X[100:]) != y[100:]))
-    bound = held_out_bound(machine, X[100:], y[100:])
-    assert bound.value == pytest.approx(stats.beta.isf(0.05, wrong + 1, 200 - wrong))
-    assert bound.trivial == majority_error(y[100:])
-    regressor = SVR().fit(X[:100], X[:100, 0])
-    errors = np.minimum(np.abs(regressor.predict(X[100:]) - X[100:, 0]), 1.5)
-    found = held_out_bound(regressor, X[100:], X[100:, 0], largest=1.5)
-    assert found.value == pytest.approx(mean_bound(errors, largest=1.5).value)
-    with pytest.raises(ValueError, match="ConformalRegressor"):
-        held_out_bound(regressor, X[100:], X[100:, 0])
-
-
-def test_cross_validation_is_an_estimate_and_may_not_be_quoted_as_a_bound():
-    X, y = two_classes(120)
-    estimate = cross_validated_estimate(SVC(), X, y, cv=4)
-    assert estimate.value == pytest.approx(1 - cross_val_score(SVC(), X, y, cv=4).mean())
-    assert not estimate.valid
-    assert "may not be quoted" in str(estimate)
 
 
 # Compression --------------------------------------------------------------------------------------
@@ -324,20 +267,9 @@ def test_statements_of_stability():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: error_bound(0, 0), "at least one row"),
-        (lambda: error_bound(0.5, 10), "a count between 0 and"),
-        (lambda: error_bound(float("nan"), 10), "a count between 0 and"),
-        (lambda: error_bound(3, 2), "a count between 0 and"),
-        (lambda: mean_bound([]), "losses must hold one number for each of at least one row"),
-        (lambda: mean_bound([0.1, np.nan]), "losses holds NaN in 1 of 2 rows"),
-        (lambda: mean_bound([0.1], largest=0.0), "largest must be positive and finite"),
-        (lambda: mean_bound([0.1], method="sub-gaussian", scale=-1.0), "scale must be positive"),
-        (lambda: majority_error([]), "label of at least one row"),
-        (lambda: tails.binomial_upper(0, 0, -3.0), "at least one row"),
-        (lambda: tails.kl_upper(1.5, 0.1), "mean must lie between 0 and 1"),
         (lambda: pac_bayes.pac_bayes_bound(0.1, 1.0, 0), "at least one row"),
-        (lambda: claims.randomized_machine_bound([]), "margins must hold one number"),
-        (lambda: claims.randomized_machine_bound([np.nan]), "margins holds NaN"),
+        (lambda: randomized_machine_bound([]), "margins must hold one number"),
+        (lambda: randomized_machine_bound([np.nan]), "margins holds NaN"),
         (
             lambda: rademacher.rademacher_bound([], norm=1.0, size=1.0),
             "losses must hold one number",
@@ -355,5 +287,20 @@ def test_bounds_of_no_rows_are_refused_in_words(call, words):
         call()
 
 
-def test_a_budget_without_end_bounds_by_one():
-    assert tails.kl_upper(0.3, np.inf) == 1.0
+def test_the_constant_of_maurer():
+    """Against the sum in rational arithmetic, and his bounds sqrt(m) and 2 sqrt(m)."""
+    for m in (1, 2, 8, 30):
+        terms = (
+            math.comb(m, k) * Fraction(k, m) ** k * (1 - Fraction(k, m)) ** (m - k)
+            for k in range(m + 1)
+        )
+        assert math.exp(log_kl_moment(m)) == pytest.approx(float(sum(terms)), rel=1e-12)
+    for m in (8, 100, 6000):
+        assert math.sqrt(m) <= math.exp(log_kl_moment(m)) <= 2 * math.sqrt(m)
+
+
+def test_subsets_and_sizes_share_all_of_delta():
+    m = 12
+    assert float(np.exp(log_choose(m, 5))) == pytest.approx(math.comb(m, 5))
+    total = sum(math.comb(m, d) * math.exp(-log_subsets(d, m)) for d in range(m + 1))
+    assert total == pytest.approx(1 - 1 / (m + 2))

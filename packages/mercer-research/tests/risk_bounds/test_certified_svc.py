@@ -8,8 +8,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from data import MISSING, table
 from mercer import SVC
-from mercer.claims import CertifiedSVC
 from mercer.kernels import Gaussian
+from mercer_research.risk_bounds import CertifiedSVC
 
 FEW = {"Cs": (1.0, 100.0), "widths": (1.0, 4.0)}
 

@@ -14,16 +14,16 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from mercer._typing import PointsLike, TargetsLike
-from mercer.claims.copies import identify
-from mercer.claims.states import (
+from mercer.kernels.points import is_sparse
+from mercer_research.risk_bounds.duplicates import identify
+from mercer_research.risk_bounds.fitted_parts import FittedPart
+from mercer_research.risk_bounds.state_comparison import (
     ROUNDING_TOLERANCE,
     known_class,
     opaque_setting,
     relative_difference,
     same_state,
 )
-from mercer.claims.traces import FittedPart
-from mercer.kernels.points import is_sparse
 
 __all__ = ["Seen", "learns_nothing", "seen"]
 

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
+from mercer import risk_bounds
 from mercer._typing import AnyArray, PointsLike, TargetsLike
-from mercer.claims import pac_bayes, quotable, rademacher, record
-from mercer.claims.copies import CopiedRows, find_copies
-from mercer.claims.record import Assumption, Bound, Status
-from mercer.claims.refits import Seen, learns_nothing, seen
-from mercer.claims.traces import (
+from mercer.kernels.points import is_sparse
+from mercer.risk_bounds import Assumption, Bound, Status
+from mercer_research.risk_bounds import concentration, pac_bayes, rademacher
+from mercer_research.risk_bounds.duplicates import CopiedRows, find_copies
+from mercer_research.risk_bounds.fitted_parts import (
     FittedPart,
     chosen,
     measured,
@@ -24,7 +25,7 @@ from mercer.claims.traces import (
     stopped_early,
     title,
 )
-from mercer.kernels.points import is_sparse
+from mercer_research.risk_bounds.leakage import Seen, learns_nothing, seen
 
 __all__ = ["NEEDS", "Audit", "audit"]
 
@@ -63,12 +64,12 @@ STILL_ASSUMED = {
 GENERAL_ASSUMPTIONS = {
     one.text
     for one in (
-        quotable.INDEPENDENT,
-        quotable.UNSEEN,
+        risk_bounds.INDEPENDENT,
+        risk_bounds.UNSEEN,
         pac_bayes.BEFORE,
         rademacher.BEFORE,
-        record.INDEPENDENT,
-        record.BEFOREHAND,
+        concentration.INDEPENDENT,
+        concentration.BEFOREHAND,
     )
 }
 

@@ -12,47 +12,21 @@ import pytest
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from mercer.claims import CertifiedSVC, error_bound, mean_bound, randomized_machine_bound
-from mercer.claims.compressed import refit_to_support
-from mercer.claims.pac_bayes import _clipped, pac_bayes_bound, randomized_regression_bound
-from mercer.claims.rademacher import rademacher_bound, rademacher_margin_bound
-from mercer.claims.weights import Weights
 from mercer.kernels import Gaussian
+from mercer.risk_bounds import error_bound
 from mercer_research.diagnostics.removal import removal_change, stability_bound
+from mercer_research.risk_bounds import CertifiedSVC, randomized_machine_bound
+from mercer_research.risk_bounds.pac_bayes import (
+    _clipped,
+    pac_bayes_bound,
+    randomized_regression_bound,
+)
+from mercer_research.risk_bounds.rademacher import rademacher_bound, rademacher_margin_bound
+from mercer_research.risk_bounds.sample_compression import refit_to_support
+from mercer_research.risk_bounds.weight_vector import Weights
 
 DRAWS, DELTA = 1000, 0.05
 ALLOWED = DRAWS * DELTA
-
-
-# Rows that were not seen --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("m", [1, 30, 100])
-def test_the_binomial_tail_holds_exactly(m):
-    """No simulation: the probability of failure is a sum over counts, for many risks."""
-    bounds = np.array([error_bound(k, m).value for k in range(m + 1)])
-    failures = [
-        stats.binom.pmf(np.flatnonzero(bounds < p), m, p).sum() for p in np.linspace(0, 1, 201)
-    ]
-    assert max(failures) <= DELTA
-    # Nothing is given away: some risk fails nearly as often as it may.
-    assert max(failures) > 0.8 * DELTA
-
-
-@pytest.mark.parametrize("method", ["best", "kl", "bernstein", "sub-gaussian"])
-def test_bounds_of_means_hold(method):
-    rng = np.random.default_rng(0)
-    rare = 2.0 * (rng.random((DRAWS // 2, 40)) < 0.15)
-    smooth = 2.0 * rng.beta(1.0, 6.0, size=(DRAWS // 2, 40))
-    # Variables in [0, 2] are sub-Gaussian with scale 1.
-    options = {"scale": 1.0} if method == "sub-gaussian" else {"largest": 2.0}
-    failures = {
-        name: sum(mean_bound(row, method=method, **options).value < risk for row in sample)
-        for name, sample, risk in (("rare", rare, 0.3), ("smooth", smooth, 2.0 / 7.0))
-    }
-    assert sum(failures.values()) <= ALLOWED
-    # Means themselves are too small every second time: the draws can tell a bound from none.
-    assert np.mean(smooth.mean(axis=1) < 2.0 / 7.0) > 0.4
 
 
 # Compression --------------------------------------------------------------------------------------

@@ -29,13 +29,13 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier
 
 from mercer import SVC
-from mercer.claims import Bound, audit, capacity_report
-from mercer.claims.copies import find_copies, identify
-from mercer.claims.record import Assumption
 from mercer.datasets import load_haberman, load_house_votes
 from mercer.kernels import Gaussian
+from mercer.risk_bounds import Assumption, Bound
 from mercer.selection import LSSVCCV, halve, tune
 from mercer_research.covering import adaptive_margin_bound
+from mercer_research.risk_bounds import audit, capacity_report
+from mercer_research.risk_bounds.duplicates import find_copies, identify
 
 TEST_BOUND = Bound(0.1, "binomial tail on held-out rows", trivial=0.4)
 TRAINING_BOUND = Bound(0.2, "PAC-Bayes", trivial=0.4)

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._typing import Array
-from mercer.claims.tails import check_signs
 from mercer.kernels.base import Kernel
 from mercer.machines.protocol import KernelFunction
+from mercer_research.risk_bounds.concentration import check_signs
 
 __all__ = ["Weights", "weights_of"]
 

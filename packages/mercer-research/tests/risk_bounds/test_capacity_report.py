@@ -12,13 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import SVC, SVR
-from mercer.claims import CertifiedSVC, audit, capacity_report, compression_bound
-from mercer.claims import sizes as sizes_module
-from mercer.claims.ladder import N_CLASSIFIER_BOUNDS, ReportSample, ladder
-from mercer.claims.sizes import class_size
 from mercer.datasets import load_concrete
 from mercer.inspect.gram import effective_dimension
 from mercer.kernels import Gaussian
+from mercer_research.risk_bounds import CertifiedSVC, audit, capacity_report, compression_bound
+from mercer_research.risk_bounds import capacity as sizes_module
+from mercer_research.risk_bounds.all_bounds import N_CLASSIFIER_BOUNDS, ReportSample, ladder
+from mercer_research.risk_bounds.capacity import class_size
 
 
 def moons(n=300, seed=0):

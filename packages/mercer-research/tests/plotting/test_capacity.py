@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import SVC
-from mercer.claims import capacity_report
-from mercer.plotting import CapacityDisplay
+from mercer_research.plotting import CapacityDisplay
+from mercer_research.risk_bounds import capacity_report
 
 X, Y = make_moons(240, noise=0.2, random_state=0)
 TRAIN, TEST = (X[:160], Y[:160]), (X[160:], Y[160:])

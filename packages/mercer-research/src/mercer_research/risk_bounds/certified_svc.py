@@ -34,14 +34,16 @@ from mercer._fitting import AllOrNothing
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, fit_context
 from mercer._typing import AnyArray, Array, Constraints, PointsLike, Seed, SplitterLike, TargetsLike
-from mercer.claims.compressed import refit_to_support
-from mercer.claims.pac_bayes import randomized_machine_bound
-from mercer.claims.quotable import INDEPENDENT, error_bound, majority_error
-from mercer.claims.rademacher import rademacher_margin_bound
-from mercer.claims.record import Assumption, Bound
-from mercer.claims.weights import weights_of
 from mercer.estimators.svc import SVC
+from mercer.io.plans import plan_of
+from mercer.io.registry import Plan, register
+from mercer.io.symbols import Outputs, Value
 from mercer.kernels.gaussian import Gaussian
+from mercer.risk_bounds import INDEPENDENT, Assumption, Bound, error_bound, majority_error
+from mercer_research.risk_bounds.pac_bayes import randomized_machine_bound
+from mercer_research.risk_bounds.rademacher import rademacher_margin_bound
+from mercer_research.risk_bounds.sample_compression import refit_to_support
+from mercer_research.risk_bounds.weight_vector import weights_of
 
 __all__ = ["CertifiedSVC"]
 
@@ -192,7 +194,7 @@ class CertifiedSVC(ClassifierMixin, AllOrNothing, BaseEstimator):  # type: ignor
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from mercer.claims import CertifiedSVC
+    >>> from mercer_research.risk_bounds import CertifiedSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> machine = CertifiedSVC(Cs=[10.0, 1000.0], widths=[1.0, 4.0], cv=None).fit(X, y)
     >>> print(machine.bound_)
@@ -397,3 +399,19 @@ def _errors(machine: SVC, Z: Array, y: Array, L: Array, left: Array) -> int:
     if len(np.unique(y)) < 2:
         return int(np.sum(left != np.append(y, 1.0)[0]))
     return int(np.sum(machine.fit(Z, y).predict(L) != left))
+
+
+def _plan(model: CertifiedSVC) -> Plan:
+    """Return the graph of standardized rows for ONNX; signs stand for the classes."""
+    machine, scale = plan_of(model.machine_), model._scale
+    rounded = scale.centre.astype(np.float32).astype(np.float64)
+
+    def write(x: Value) -> Outputs:
+        centred = (x - rounded[None]) - (scale.centre - rounded)[None]
+        return machine.write(centred * (1.0 / scale.scale)[None])
+
+    Z = machine.Z * scale.scale + scale.centre
+    return Plan(model, write, machine.widths, np.asarray(model.classes_), Z, machine.wide)
+
+
+register({CertifiedSVC: _plan})

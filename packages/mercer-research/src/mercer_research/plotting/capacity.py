@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.claims.ladder import Rung
-from mercer.claims.report import CapacityReport, capacity_report
 from mercer.plotting.base import Axes, AxesLike, Display, Factory, note
+from mercer_research.risk_bounds.all_bounds import Rung
+from mercer_research.risk_bounds.capacity_report import CapacityReport, capacity_report
 
 __all__ = ["CapacityDisplay"]
 
@@ -31,7 +31,7 @@ class CapacityDisplay(Display):
     Parameters
     ----------
     report : CapacityReport
-        From :func:`mercer.claims.capacity_report`.
+        From :func:`mercer_research.risk_bounds.capacity_report`.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class CapacityDisplay(Display):
     --------
     >>> import numpy as np
     >>> from mercer import SVC
-    >>> from mercer.plotting import CapacityDisplay
+    >>> from mercer_research.plotting import CapacityDisplay
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 2))
     >>> y = X[:, 0] + 0.3 * rng.normal(size=300) > 0
