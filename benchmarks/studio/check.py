@@ -1,8 +1,8 @@
 """The studio in a real browser: who may enter, how fast it answers, six journeys, many rows.
 
 ``python benchmarks/studio/check.py short`` is for every change: entry, requests, weight, one
-journey, answers during a fit, and cancelling. ``full`` has all six journeys, cone programs, a Dask
-cluster, 100,000 rows and two visitors at once; with ``--output FILE`` its figures are written.
+journey, answers during a fit, and cancelling. ``full`` has all six journeys, cone programs,
+100,000 rows and two visitors at once; with ``--output FILE`` its figures are written.
 """
 
 import argparse
@@ -262,40 +262,6 @@ def in_a_notebook(browser):
         view.close()
 
 
-def on_a_cluster(browser, address):
-    """Fit on a cluster of processes, and return the passes that the screen showed."""
-    from dask.distributed import LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as c,
-        visitor(browser, address) as page,
-    ):
-        load(page, "many.parquet", "y")
-        go(page, "Machine")
-        choose(page, "Machine", "SVR")
-        page.wait_for_timeout(600)
-        choose(page, "Search hyperparameters for", "no search")
-        go(page, "Fit")
-        page.get_by_label("Dask scheduler (optional)").fill(c.scheduler_address)
-        page.get_by_label("Dask scheduler (optional)").press("Enter")
-        page.wait_for_timeout(300)
-        page.get_by_role("button", name="Fit", exact=True).click()
-        seen = []
-        ends = time.perf_counter() + 170
-        while time.perf_counter() < ends:
-            lines = page.locator(".progress .last")
-            text = lines.first.inner_text() if lines.count() else ""
-            if text and (not seen or seen[-1] != text):
-                seen.append(text)
-            if page.get_by_text("fitted in").count():
-                break
-            page.wait_for_timeout(50)
-        assert page.get_by_text("SVR, fitted in").count(), seen[-3:]
-    return seen
-
-
 def run(full, output):
     """Do all checks, print their figures, and return whether all are within their limits."""
     found = {"environment": environment({"threads": "as many as cores"})}
@@ -333,9 +299,6 @@ def run(full, output):
                 found["100,000 rows, seconds"] = rows = many_rows(browser, address)
                 views = {k: v for k, v in rows.items() if not k.startswith(("fit", "read"))}
                 found["slowest view of 100,000 rows, seconds"] = max(views.values())
-                passes = on_a_cluster(browser, address)
-                found["lines of a fit on a cluster"] = len(passes)
-                found["one of them"] = passes[len(passes) // 2] if passes else ""
     record = Path(__file__).with_name("playground.json")
     drags = json.loads(record.read_text())["browser"] if record.exists() else {}
     times = [drags[kind][slider]["median ms"] for kind in drags for slider in ("C", "gamma")]
@@ -371,9 +334,6 @@ def page_of(found):
         "",
         f"Journeys from a raw file to script, model and report, the script run again: {journeys}. "
         "Predictions of every script were those on the screen, bit by bit.",
-        "",
-        f"A fit on a cluster of two processes told {found['lines of a fit on a cluster']} lines, "
-        f"such as `{found['one of them']}`.",
         "",
         f"Measured on {found['environment']['date']}, {found['environment']['processor']}, "
         f"{found['environment']['cores']} cores, commit {found['environment']['commit']}.",

@@ -1,6 +1,7 @@
 """Commands on real sets from files: what they choose, say, save and predict."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from sklearn.pipeline import Pipeline
 import mercer
 from cli.commands import call, shell
 from mercer import datasets, io
-from mercer_studio.cli.app import EXAMPLES, app, complete_column, complete_machine
+from mercer_studio.cli.app import EXAMPLES, app
 from mercer_studio.cli.models import tuned
 from mercer_studio.cli.telling import Falling, Teller
 
@@ -320,7 +321,7 @@ def examples():
 
 def test_every_example_in_help_runs(here):
     lines = examples()
-    first = ["demo", "fit", "predict", "evaluate", "inspect", "compare", "export", "completion"]
+    first = ["demo", "fit", "predict", "evaluate", "inspect", "compare", "export"]
     # Those two have tests of their own: warm takes a minute, and the studio does not end.
     assert set(first) | {"warm", "studio"} == set(lines)
     for name in first:
@@ -342,13 +343,21 @@ def test_help_is_quick():
     assert out.stdout.splitlines()[-1] == "0 []"
 
 
-def test_the_shell_completes_machines_and_columns(shop):
-    names = [item.value for item in complete_machine(None, None, "auto")]
-    assert names == ["AutoClassifier", "AutoRegressor"]
-    context = click.Context(app, info_name="mercer")
-    context.params = {"data": "shop.csv"}
-    assert [item.value for item in complete_column(context, None, "s")] == ["shop", "sold"]
-    assert "_MERCER_COMPLETE" in shell("mercer completion zsh")
+def test_shells_complete_commands_and_options():
+    words = {
+        "_MERCER_COMPLETE": "bash_complete",
+        "COMP_WORDS": "mercer fit --tar",
+        "COMP_CWORD": "2",
+    }
+    code = "from mercer_studio.cli import main; main([])"
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True
+        )
+        for asked in ({"_MERCER_COMPLETE": "bash_source"}, words)
+    ]
+    assert "complete -o nosort -F" in found[0].stdout
+    assert found[1].stdout.split() == ["plain,--target"]
 
 
 def test_progress_shows_the_gap_and_the_criterion_falling():

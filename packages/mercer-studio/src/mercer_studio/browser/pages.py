@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import panel as pn
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -31,6 +31,9 @@ from mercer_studio.browser.session import ENDINGS, MAX_UPLOAD, Session, listed
 from mercer_studio.browser.stages import State
 from mercer_studio.browser.views import VIEWS, available
 from mercer_studio.cli.models import MACHINES, MAPS
+
+if TYPE_CHECKING:
+    from mercer_studio.browser.screen import Screen
 from mercer_studio.cli.text import setting
 
 EXAMPLES = {
@@ -106,55 +109,12 @@ ADVICE = [
 """What may be known or needed; the first of a task stands if nobody says anything."""
 
 
-class Desk(Protocol):
-    """What a step asks of the screen that it is on."""
-
-    session: Session
-    folder: Path | None
-
-    @property
-    def task(self) -> str | None:
-        """The task, once the question is prepared."""
-
-    @property
-    def asked(self) -> bool:
-        """Whether the question says what is predicted from which table."""
-
-    @property
-    def busy(self) -> bool:
-        """Whether a fit is going on."""
-
-    def say(self, sentence: str) -> None:
-        """Say what is wrong, or nothing."""
-
-    def open(self, name: str) -> None:
-        """Take a table of the folder."""
-
-    def receive(self, name: str, content: bytes) -> None:
-        """Take a table that the browser sent."""
-
-    def example(self, name: str) -> None:
-        """Take a table that comes with the library."""
-
-    def reopen(self, how: dict[str, Any]) -> None:
-        """Read the same file in another way."""
-
-    def fit(self) -> None:
-        """Fit, then predict rows that were left out."""
-
-    def cancel(self) -> None:
-        """End the search or fit that is going on."""
-
-    def restore(self, number: int) -> None:
-        """Go back to a run."""
-
-
 class Step(ABC):
     """A step on the screen.
 
     Parameters
     ----------
-    screen : Desk
+    screen : Screen
         Where it is shown.
     """
 
@@ -162,7 +122,7 @@ class Step(ABC):
     said: str
     stages: tuple[str, ...] = ()
 
-    def __init__(self, screen: Desk) -> None:
+    def __init__(self, screen: Screen) -> None:
         self.screen, self.quiet = screen, False
         self.head = html(f'<h1>{escape(self.title)}</h1><p class="quiet">{escape(self.said)}</p>')
         self.view = box("whole", self.head, self.build())

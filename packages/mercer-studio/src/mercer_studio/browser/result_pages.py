@@ -18,7 +18,6 @@ from mercer_studio.browser.parts import (
     button,
     chooser,
     css,
-    field,
     html,
     progress,
     views,
@@ -48,13 +47,8 @@ class Fit(Step):
         """Return the parts of the step."""
         self.go = button("Fit", self.screen.fit, "primary")
         self.stop = button("Cancel", self.screen.cancel)
-        self.cluster = field(
-            "Dask scheduler (optional)",
-            self.told(lambda text: self.session.change_fit(cluster=text.strip() or None)),
-            "tcp://…:8786",
-        )
         self.now, self.done = html(), html()
-        return box("stack", box("line", self.go, self.stop), self.now, self.done, self.cluster)
+        return box("stack", box("line", self.go, self.stop), self.now, self.done)
 
     def refresh(self) -> None:
         """Show how far the fit is, and what it gave."""

@@ -138,7 +138,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "machine": {"machine": None, "settings": {}, "monotone": {}, "coverage": None},
     "tuning": {"seconds": None},
-    "fit": {"cluster": None},
+    "fit": {},
     "validation": {},
     **{name: {} for name in ("script", "model file", "report")},
     **{name: dict(view.options) for name, view in VIEWS.items()},
@@ -305,16 +305,6 @@ class Session:
         """
         return self._change("tuning", {"seconds": seconds})
 
-    def change_fit(self, cluster: str | None) -> Self:
-        """Say where the fit is computed.
-
-        Parameters
-        ----------
-        cluster : str or None
-            Address of a Dask scheduler whose workers read the file; None for here.
-        """
-        return self._change("fit", {"cluster": cluster})
-
     def show(self, view: str, **options: Any) -> Self:
         """Change what a view shows.
 
@@ -475,14 +465,7 @@ class Session:
             # The time is for the search, which is over; a fit that it cut would not come again.
             wishes = steps.without_time(wishes)
             given = (kept("preparation"), self.stages.value("tuning"), wishes, memory)
-            cluster = self.stages.settings("fit")["cluster"]
-            if cluster is None:
-                return self._fitting, (steps.fit, *given)
-            if self._given is not None:
-                raise Refusal("workers of a cluster read files; this table is in memory only.")
-            data = self.stages.settings("data")
-            where = (data["source"][0], data["how"], cluster)
-            return self._fitting, (steps.fit_on_dask, *given, *where)
+            return self._fitting, (steps.fit, *given)
         if name == "validation":
             return self._fitting, (steps.validate_model, kept("preparation"), kept("fit"))
         if name == "script":

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from mercer import io
-from mercer._lazily import lazily
 from mercer._sklearn import safe_indexing
 from mercer._typing import AnyArray, Estimator, PointsLike
 from mercer._words import plural
@@ -32,8 +26,6 @@ from mercer_studio.cli.text import Refusal
 from mercer_studio.reporting.page import first_sentence
 from mercer_studio.reporting.subject import Subject, subject_of
 from mercer_studio.reporting.validation import Validation, measures, out_of_fold, validate
-
-fit_on_cluster = lazily("mercer_studio.cli.commands", "fit_on_cluster")
 
 # Seconds and rows for the folds that say how well new rows are predicted.
 VALIDATION_SECONDS, VALIDATION_ROWS = 6.0, 3000
@@ -116,8 +108,6 @@ class FitResult:
         The same as a share of the objective.
     seconds : float
         Time of the fit.
-    command : tuple of str
-        Of a fit on a cluster, the options of ``mercer fit`` that repeat it.
     """
 
     model: Model
@@ -126,7 +116,6 @@ class FitResult:
     certificate: tuple[str, ...]
     gap: float | None
     seconds: float
-    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,19 +287,9 @@ def fit(prepared: Preparation, searched: SearchResult, wishes: Wishes, memory: M
         What may be taken.
     """
     began = time.perf_counter()
-    model, _ = Model.fit(prepared.question, wishes, memory, searched.machine)
+    question = prepared.question
+    model, _ = Model.fit(question, wishes, memory, searched.machine)
     seconds = time.perf_counter() - began
-    return _described(model, prepared.question, seconds, wishes.coverage)
-
-
-def _described(
-    model: Model,
-    question: Question,
-    seconds: float,
-    coverage: float | None = None,
-    command: tuple[str, ...] = (),
-) -> FitResult:
-    """Return a model with what it says of the rows that it was fitted to."""
     X = model.ready(question.X)
     ask = model.pipeline.transform if question.y is None else model.pipeline.predict
     inner = getattr(model.machine, "estimator_", model.machine)
@@ -318,84 +297,11 @@ def _described(
     return FitResult(
         model=model,
         predictions=np.asarray(ask(X)),
-        intervals=None if coverage is None else model.intervals(X, coverage),
+        intervals=None if wishes.coverage is None else model.intervals(X, wishes.coverage),
         certificate=tuple(certificate(model.machine)),
         gap=None if gap is None or not np.isfinite(gap) else float(gap),
         seconds=seconds,
-        command=command,
     )
-
-
-class _Aloud(Teller):
-    """Says nothing, and leaves what machines print to whoever listens around it."""
-
-    @contextmanager
-    def working(self, title: str, live: bool = True) -> Iterator[Falling]:
-        """Let work go on."""
-        yield Falling(title)
-
-
-def fit_on_dask(
-    prepared: Preparation,
-    searched: SearchResult,
-    wishes: Wishes,
-    memory: Memory,
-    path: str,
-    how: dict[str, Any],
-    address: str,
-) -> FitResult:
-    """Fit on a Dask cluster, whose workers read the file, and predict the rows here.
-
-    Parameters
-    ----------
-    prepared : Preparation
-        The question.
-    searched : SearchResult
-        What was found for it here.
-    wishes : Wishes
-        What was asked.
-    memory : Memory
-        What may be taken here.
-    path : str
-        The file, which all workers see under this name.
-    how : dict
-        How it is read.
-    address : str
-        Of the scheduler.
-    """
-    question = prepared.question
-    settings = {**_found(searched.machine), **wishes.settings}
-    asked = replace(wishes, task=question.task, settings=settings)
-    command = ["--target", question.target, "--cluster", address]
-    for option, values in {
-        "--machine": [wishes.machine] if wishes.machine else [],
-        "--drop": wishes.drop,
-        "--set": [f"{name}={value}" for name, value in settings.items()],
-        **{f"--{name}": [value] for name, value in how.items() if value},
-    }.items():
-        command += [word for value in values for word in (option, str(value))]
-    began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        output = str(Path(folder) / "model.skops")
-        heard = replace(asked, settings={"verbose": True, **settings})
-        teller = _Aloud(as_json=True)
-        fit_on_cluster(path, question.target, output, heard, memory, teller, address=address, **how)
-        model = Model.read(io.load(output))
-    seconds = time.perf_counter() - began
-    model.machine.set_params(verbose=False)
-    return _described(model, question, seconds, command=tuple(command))
-
-
-def _found(machine: Estimator | None) -> dict[str, Any]:
-    """Return the settings that a search changed, as far as they can be written down."""
-    if machine is None:
-        return {}
-    first = type(machine)().get_params(deep=False)
-    return {
-        name: value
-        for name, value in machine.get_params(deep=False).items()
-        if isinstance(value, int | float | str) and value != first[name] and name != "verbose"
-    }
 
 
 def validate_model(prepared: Preparation, fitted: FitResult) -> ValidationResult:

@@ -53,8 +53,6 @@ def model_script(
     plan = question.plan
     assert plan is not None
     lines = ["# " + line for line in _said(prepared, fitted)]
-    if fitted.command:
-        return "\n".join([*lines, *_commands(source, fitted.command), ""])
     reads = bool(plan.readings) or "date" in plan.used.values()
     borrowed = [name for name, used in (
         ("labels", question.task == "classification"),
@@ -94,20 +92,6 @@ def model_script(
         share = model.card.get("coverage")
         lines.append(f"intervals = model[-1].predict_interval(model[:-1].transform(X), {share!r})")
     return "\n".join([*lines, ""])
-
-
-def _commands(source: str, options: tuple[str, ...]) -> list[str]:
-    """Return lines that fit on a cluster again, by the command line, and predict."""
-    said = "# Workers read the file; the order in which they add sums may change the last digits."
-    fit = ", ".join(_text(one) for one in ("fit", source, *options, "-o", "model.skops", "--force"))
-    predict = ", ".join(
-        _text(one) for one in ("predict", "model.skops", source, "-o", "predictions.csv", "--force")
-    )
-    return [
-        *(said, "import sys", "", "from mercer_studio.cli import main", ""),
-        'if __name__ == "__main__":',
-        f"    sys.exit(main([{fit}]) or main([{predict}]))",
-    ]
 
 
 def _told(pipeline: Any) -> Any:

@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
 
-from mercer import estimators
 from mercer._lazily import lazily
 from mercer._optional import how_to_install
 from mercer._version import __version__
@@ -79,36 +77,6 @@ SETTING = Words("NAME=VALUE", setting)
 NUMBER_OF = Words("COLUMN=NUMBER", number_of)
 
 
-# Machines that tune themselves, whose room would be imported.
-OF_SEARCHES = ("LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV")
-
-
-def complete_machine(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Return the machines whose names begin as typed."""
-    ends = ("SVR", "SVC", "Regressor", "Classifier", "Regression", "CV")
-    # Of a lazy room, names are listed without importing them, which would take seconds.
-    listed = {*sys.modules["mercer"].__all__, *dir(estimators)}
-    names = sorted({name for name in listed if name.endswith(ends)} | {*OF_SEARCHES})
-    return [CompletionItem(n) for n in names if n.lower().startswith(incomplete.lower())]
-
-
-def complete_column(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Return the columns of a text file whose names begin as typed."""
-    data = str(ctx.params.get("data") or ctx.params.get("file") or "")
-    if not data.endswith((".csv", ".tsv")):
-        return []
-    with contextlib.suppress(OSError), open(data, encoding="utf-8", errors="replace") as file:
-        line = file.readline(100_000).strip("\r\n")
-        sign = max(",;\t", key=line.count)
-        names = [name.strip().strip('"') for name in line.split(sign)]
-        return [CompletionItem(n) for n in names if n.startswith(incomplete)]
-    return []
-
-
 def _options(*added: Any) -> Callable[[Any], Any]:
     def decorate(command: Any) -> Any:
         for option in reversed(added):
@@ -161,18 +129,14 @@ question = _options(
     click.option(
         "--target",
         required=True,
-        shell_complete=complete_column,
         help="Column to predict. A text file without names has columns 1, 2, ...; that of an "
         "svmlight file is called target.",
     ),
     click.option("--task", type=click.Choice(["regression", "classification"])),
-    click.option(
-        "--drop", multiple=True, shell_complete=complete_column, help="Column to leave out."
-    ),
+    click.option("--drop", multiple=True, help="Column to leave out."),
     click.option(
         "--categorical",
         multiple=True,
-        shell_complete=complete_column,
         help="Column whose numbers are names of categories.",
     ),
     click.option(
@@ -224,7 +188,6 @@ def _command(examples: str) -> Callable[[Any], Any]:
 @click.option("--output", "-o", type=click.Path(), help="Where to save; DATA.skops by default.")
 @click.option(
     "--machine",
-    shell_complete=complete_machine,
     help="An estimator of mercer, such as SVC, LSSVR or AdditiveRegressor; AutoRegressor or "
     " AutoClassifier by default.",
 )
@@ -240,7 +203,6 @@ def _command(examples: str) -> Callable[[Any], Any]:
 )
 @click.option(
     "--event",
-    shell_complete=complete_column,
     help="Column that is 1 where the target, a time, was reached, and 0 where waiting ended then.",
 )
 @click.option("--cluster", help="Address of a Dask scheduler whose workers read the file and fit.")
@@ -348,7 +310,7 @@ def evaluate(**given: Any) -> Any:
     """
 )
 @click.argument("file", type=click.Path())
-@click.option("--target", shell_complete=complete_column, help="Column to predict, in data.")
+@click.option("--target", help="Column to predict, in data.")
 @reading
 @common
 def inspect(**given: Any) -> Any:
@@ -363,7 +325,6 @@ def inspect(**given: Any) -> Any:
     "--machine",
     "machines",
     multiple=True,
-    shell_complete=complete_machine,
     help="A machine, as in 'mercer fit'; give several.",
 )
 @click.option("--folds", type=click.IntRange(2, 50), default=5, show_default=True)
@@ -445,18 +406,6 @@ def studio(
 def warm(quiet: bool) -> None:
     """Compile all loops ahead, for images."""
     warm_(verbose=not quiet)
-
-
-@_command("completion bash")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
-    """Write a script for completion by a SHELL.
-
-    For bash: mercer completion bash >> ~/.bashrc
-    """
-    found = get_completion_class(shell)
-    assert found is not None
-    click.echo(found(app, {}, "mercer", "_MERCER_COMPLETE").source())
 
 
 # The end of a command -----------------------------------------------------------------------------
