@@ -62,9 +62,9 @@ FOLDER ?=
 data: $(READY)  ## real data that benchmarks and studies need, to FOLDER or among the user's caches
 	$(BIN)/python -m mercer.datasets $(if $(FOLDER),--folder $(FOLDER))
 
-# PART=check opens the built site in Chromium, PART=front draws README's figures (tools/tasks.py lists the others).
+# PART=check opens the built site in Chromium, PART=versions puts it beside others.
 PART ?=
-docs: $(READY)  ## the site in docs/_build/html, examples executed, warnings as errors; PART=check, front, notebooks, versions
+docs: $(READY)  ## the site in docs/_build/html, examples executed, warnings as errors; PART=check, versions
 	$(BIN)/python tools/tasks.py $(or $(PART),site)
 
 SUITE ?=
@@ -95,13 +95,13 @@ build/release/.installed: pyproject.toml
 # MATRIX="--pythons 3.13 --releases lowest -- tests/losses" is a part of it, MATRIX="--sklearn 1.6" an older scikit-learn.
 MATRIX ?=
 matrix: build/release/.installed  ## Python 3.11 to 3.13, each with the lowest and the newest dependencies: README, quick tests; resumable, two hours
-	build/release/bin/python docs/matrix.py --jobs $(JOBS) $(MATRIX)
+	build/release/bin/python tools/matrix.py --jobs $(JOBS) $(MATRIX)
 
 wheels: $(READY)  ## wheels of all distributions in dist/wheels, tried in bare environments; four minutes
 	$(BIN)/python tools/distributions.py
 
-# TAG=v0.1.0 also fails where something is left to decide; STEP=build builds twice, STEP=workflows runs actionlint.
+# TAG=v0.1.0 also fails where something is left to decide; STEP=build builds twice.
 STEP ?= check
 release: build/release/.installed  ## version, changelog, citation, links, wheel, sdist, README on the index, SBOM, licences; a minute
 	build/release/bin/pip install --quiet --no-deps --force-reinstall .
-	build/release/bin/python docs/release.py $(STEP) $(if $(TAG),--tag $(TAG))
+	build/release/bin/python tools/release.py $(STEP) $(if $(TAG),--tag $(TAG))

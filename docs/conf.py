@@ -2,7 +2,9 @@
 
 import importlib
 import inspect
+import json
 import os
+import pkgutil
 import re
 import sys
 from pathlib import Path
@@ -14,7 +16,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 project = "Mercer"
 author = "The Mercer developers"
 copyright = "The Mercer developers"
-level = importlib.import_module("levels").level
+ext = importlib.import_module("_ext")
 release = version = importlib.import_module("mercer._version").__version__
 
 extensions = [
@@ -47,7 +49,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
-    # A file of this site: no other machine is asked. docs/switcher.py writes it for several.
+    # A file of this site: no other machine is asked. tools/site.py writes it for several.
     "switcher": {"json_url": "_static/switcher.json", "version_match": version},
 }
 
@@ -83,46 +85,23 @@ sphinx_gallery_conf = {
     "doc_module": ("mercer", "mercer_research"),
     "download_all_examples": False,
     "remove_config_comments": True,
-    "reset_modules": ("matplotlib", "gallery.use_style"),
+    "reset_modules": ("matplotlib", "_ext.use_style"),
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,  # its pages load scripts from elsewhere
 }
 
-# The rooms of the library in the order a reader meets them, from the surface down.
-ROOMS = (
-    "estimators",
-    "machines",
-    "manifold",
-    "tabular",
-    "risk_bounds",
-    "selection",
-    "compression",
-    "smoothing",
-    "reduced",
-    "local",
-    "data",
-    "preprocessing",
-    "datasets",
-    "losses",
-    "kernels",
-    "regularizers",
-    "gram",
-    "problems",
-    "solvers",
-    "programs",
-    "series",
-    "inspect",
-    "density",
-    "plotting",
-    "distributed",
-    "io",
-)
+# Rooms whose names are stable, beside those of the front door; other rooms are provisional, and all
+# of `mercer_research` may change without notice (docs/versions.md).
+STABLE = {
+    "mercer": (
+        *("datasets", "estimators", "io", "kernels", "losses", "preprocessing", "regularizers"),
+        "tabular",
+    ),
+    "mercer_studio": ("cli", "reporting"),
+}
 
-# Rooms of `mercer_studio`, the application.
-APPLICATION = ("reporting", "cli", "browser")
-
-# The same rooms by what a reader looks for.
+# The rooms of the library by what a reader looks for.
 GROUPS = {
     "More machines": ("estimators", "tabular", "manifold", "local", "reduced", "machines"),
     "Building blocks": ("losses", "kernels", "regularizers", "preprocessing", "datasets", "data"),
@@ -133,26 +112,6 @@ GROUPS = {
     "Shipping": ("io", "distributed"),
     "Inside": ("problems", "solvers", "programs", "gram"),
 }
-
-# Rooms of `mercer_research`, the distribution that may change, at the end.
-RESEARCH = (
-    "estimators",
-    "kernels",
-    "programs",
-    "series",
-    "compression",
-    "linear",
-    "density",
-    "operators",
-    "diagnostics",
-    "risk_bounds",
-    "selection",
-    "manifold",
-    "covering",
-    "fusion",
-    "plotting",
-)
-
 
 # Names that programs import from the top, by what they are for.
 TASKS = {
@@ -169,6 +128,22 @@ TASKS = {
     "Curves, space and series": ("SmoothingSpline", "UniversalKriging", "Forecaster"),
     "Large samples, hyperparameters": ("Nystrom", "RandomFeatures", "Local", "tune"),
 }
+
+
+def level(name):
+    """Return what a public name promises: stable, provisional or research."""
+    package, *rooms, last = name.split(".")
+    if package == "mercer_research":
+        return "research"
+    front = package == "mercer" and last in importlib.import_module("mercer").__all__
+    return "stable" if front or (rooms and rooms[0] in STABLE[package]) else "provisional"
+
+
+def rooms_of(package):
+    """Return the rooms of a package that export names."""
+    path = importlib.import_module(package).__path__
+    names = [found.name for found in pkgutil.iter_modules(path) if found.name[0] != "_"]
+    return [n for n in names if hasattr(importlib.import_module(f"{package}.{n}"), "__all__")]
 
 
 def public(module):
@@ -215,7 +190,6 @@ def paragraphs(module):
 def write_reference(app, config):
     """Write the page of the public names, each listed once: at the top if it is exported there."""
     folder = HERE / "reference" / "generated"
-    folder.mkdir(parents=True, exist_ok=True)
     top = public(importlib.import_module("mercer"))
     lines = ["The public names", "================", ""]
     grouped = [name for names in TASKS.values() for name in names]
@@ -224,9 +198,9 @@ def write_reference(app, config):
     for task, names in TASKS.items():
         lines += section(task, f"From ``mercer``. {promised('mercer', names)}", "mercer", names)
     pages = {f"mercer.{name}" for name in top}
-    listed = sorted(room for group in GROUPS.values() for room in group)
-    if listed != sorted(ROOMS):
-        raise ValueError(f"rooms of GROUPS and ROOMS differ: {set(listed) ^ set(ROOMS)}")
+    listed = {room for group in GROUPS.values() for room in group}
+    if wrong := listed ^ set(rooms_of("mercer")):
+        raise ValueError(f"rooms of GROUPS and of mercer differ: {wrong}")
     rooms = {}
     for room in (room for group in GROUPS.values() for room in group):
         module = importlib.import_module(f"mercer.{room}")
@@ -239,14 +213,14 @@ def write_reference(app, config):
             lines += section(f"mercer.{room}", text, f"mercer.{room}", names)
     lines += ["The application", "---------------", ""]
     lines += [" ".join(paragraphs(importlib.import_module("mercer_studio"))), ""]
-    for room in APPLICATION:
+    for room in rooms_of("mercer_studio"):
         name = f"mercer_studio.{room}"
         module = importlib.import_module(name)
         pages |= {f"{name}.{one}" for one in public(module)}
         lines += section(name, paragraphs(module)[0], name, public(module), "~")
     word, text = paragraphs(importlib.import_module("mercer_research"))
     lines += ["Research", "--------", "", word, "", text, ""]
-    for room in RESEARCH:
+    for room in rooms_of("mercer_research"):
         name = f"mercer_research.{room}"
         module = importlib.import_module(name)
         pages |= {f"{name}.{one}" for one in public(module)}
@@ -256,35 +230,22 @@ def write_reference(app, config):
     for stale in folder.glob("mercer*.rst"):
         if stale.stem not in pages:
             stale.unlink()
-    (folder / "chart.svg").write_text(importlib.import_module("chart").svg(), encoding="utf-8")
-    for name, text in (("api.rst", "\n".join(lines)), ("overview.txt", overview(rooms))):
-        target = folder / name
-        if not target.exists() or target.read_text(encoding="utf-8") != text:
-            target.write_text(text, encoding="utf-8")
+    ext.write_if_changed(folder / "api.rst", "\n".join(lines))
+    ext.write_if_changed(folder / "overview.txt", overview(rooms))
+    kernels = importlib.import_module("mercer.kernels").catalogue()
+    ext.write_if_changed(folder / "kernels.txt", f"{kernels}\n")
 
 
-def write_kernels(app, config):
-    """Write the table of kernels, which the guide to them shows."""
-    target = HERE / "reference" / "generated" / "kernels.txt"
-    text = f"{importlib.import_module('mercer.kernels').catalogue()}\n"
-    if not target.exists() or target.read_text(encoding="utf-8") != text:
-        target.write_text(text, encoding="utf-8")
-
-
-def write_figures(app, config):
-    """Draw the figures of the tutorials from their own code."""
-    importlib.import_module("figures").draw_new()
+def write_tutorials(app, config):
+    """Draw the figures of the tutorials from their own code, and write them as notebooks."""
+    ext.draw_new_figures()
+    ext.write_notebooks()
 
 
 def write_switcher(app, config):
-    """Write the menu of versions; docs/switcher.py writes that of a site with several."""
-    text = importlib.import_module("switcher").alone()
-    (HERE / "_static" / "switcher.json").write_text(text, encoding="utf-8")
-
-
-def write_notebooks(app, config):
-    """Write the tutorials as notebooks, which their pages offer."""
-    importlib.import_module("notebooks").write()
+    """Write the menu of versions of a site with one version, which is the root of its host."""
+    menu = [{"name": version, "version": version, "url": "/", "preferred": True}]
+    (HERE / "_static" / "switcher.json").write_text(json.dumps(menu), encoding="utf-8")
 
 
 def offer_notebook(app, docname, source):
@@ -306,9 +267,7 @@ def skip_member(app, what, name, obj, skip, options):
 
 def setup(app):
     app.connect("config-inited", write_reference)
-    app.connect("config-inited", write_kernels)
-    app.connect("config-inited", write_figures)
+    app.connect("config-inited", write_tutorials)
     app.connect("config-inited", write_switcher)
-    app.connect("config-inited", write_notebooks)
     app.connect("source-read", offer_notebook)
     app.connect("autodoc-skip-member", skip_member)

@@ -5,7 +5,7 @@ var Scorer = {
     const [docname, , , , score] = result;
     const places = [
       [/^how-to\/faq$/, 12],
-      [/^(how-to|tutorials)\/|^(choose|install|cite|cheat-sheet|explanation\/limitations)$/, 8],
+      [/^(how-to|tutorials)\/|^(choose|install|cite|explanation\/limitations)$/, 8],
       [/^contribute\/decisions\/|^(contribute\/(capabilities|index)|changelog)$/, -20],
       [/^auto_examples\//, -4],
     ];

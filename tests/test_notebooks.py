@@ -11,9 +11,9 @@ import pytest
 from snippets import python_blocks
 
 DOCS = Path(__file__).parents[1] / "docs"
-spec = importlib.util.spec_from_file_location("notebooks", DOCS / "notebooks.py")
-notebooks = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(notebooks)
+spec = importlib.util.spec_from_file_location("_ext", DOCS / "_ext.py")
+ext = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(ext)
 
 
 @pytest.fixture(autouse=True)
@@ -26,17 +26,17 @@ def cells(made, kind):
     return ["".join(cell["source"]) for cell in made["cells"] if cell["cell_type"] == kind]
 
 
-@pytest.mark.parametrize("page", notebooks.PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", ext.TUTORIALS, ids=lambda page: page.stem)
 def test_a_notebook_runs(page):
     """Cells run in one session, as Jupyter runs them; what they print is tested with the page."""
     session = {"__name__": "__main__"}
-    for number, source in enumerate(cells(notebooks.notebook(page), "code")):
+    for number, source in enumerate(cells(ext.notebook(page), "code")):
         exec(compile(source, f"{page.stem}, cell {number}", "exec"), session)
 
 
-@pytest.mark.parametrize("page", notebooks.PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", ext.TUTORIALS, ids=lambda page: page.stem)
 def test_a_notebook_has_all_code_of_its_page(page):
-    made = notebooks.notebook(page)
+    made = ext.notebook(page)
     parser = doctest.DocTestParser()
     wanted = [
         [example.source.strip() for example in parser.get_examples(block)]
@@ -54,8 +54,8 @@ def test_a_notebook_has_all_code_of_its_page(page):
 
 
 def test_notebooks_are_valid(tmp_path):
-    written = notebooks.write(tmp_path)
-    assert len(written) == len(notebooks.PAGES) >= 10
+    written = ext.write_notebooks(tmp_path)
+    assert len(written) == len(ext.TUTORIALS) >= 10
     for path in written:
         made = json.loads(path.read_text(encoding="utf-8"))
         assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
@@ -68,14 +68,14 @@ def test_notebooks_are_valid(tmp_path):
 
 def test_notebooks_are_valid_by_their_schema(tmp_path):
     nbformat = pytest.importorskip("nbformat")
-    for path in notebooks.write(tmp_path):
+    for path in ext.write_notebooks(tmp_path):
         nbformat.validate(nbformat.read(path, as_version=4))
 
 
 def test_a_notebook_that_fails_is_noticed(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# T\n```python\n>>> x = 1\n>>> x + y  # missing\n```\n")
-    (source,) = cells(notebooks.notebook(page), "code")
+    (source,) = cells(ext.notebook(page), "code")
     assert source == "x = 1\nx + y  # missing"
     with pytest.raises(NameError):
         exec(source, {})

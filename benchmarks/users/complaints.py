@@ -204,8 +204,6 @@ for page in ("install.md", "cite.md", "faq.md", "limitations.md", "versions.md")
     assert list(root.glob(f"docs/**/{{page}}")), page
 for file in ("CODE_OF_CONDUCT.md", "SECURITY.md", ".github/ISSUE_TEMPLATE"):
     assert (root / file).exists(), file
-for file in ("switcher.py", "_static/cheatsheet.pdf"):
-    assert (root / "docs" / file).exists(), file
 text = (root / "docs/how-to/put-it-into-production.md").read_text()
 assert "Dockerfile" in text and ".fit(" in text
 """,

@@ -1,12 +1,14 @@
-"""The built site in a real browser: requests to elsewhere, what its search finds, pictures.
+"""The built site: opened in a real browser, and put beside other versions.
 
-``python docs/browser.py check`` opens one page of every kind in Chromium, headless, and fails where
+``python tools/site.py check`` opens one page of every kind in Chromium, headless, and fails where
 one asks another machine for anything, where the search of the site does not list the answer to a
 frequent question among its first three results, or not the page that a word names among the first
-two. ``python docs/browser.py pictures FOLDER`` takes pictures in light, dark and at the width of a
-phone, to be looked at.
+two. ``python tools/site.py versions SITE`` copies the built site to SITE/VERSION, writes the menu
+of versions anew in every version there, and lets SITE/index.html lead to the newest release;
+``--base /mercer/`` says where SITE is served, if not at the root of its host.
 """
 
+import argparse
 import json
 import re
 import shutil
@@ -19,7 +21,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-SITE = Path(__file__).resolve().parent / "_build" / "html"
+from mercer._version import __version__
+
+BUILT = Path(__file__).resolve().parents[1] / "docs" / "_build" / "html"
 PAGES = {
     "landing": "index.html",
     "chart": "choose.html",
@@ -35,7 +39,6 @@ PAGES = {
     "formulas": "explanation/operators.html",
     "faq": "how-to/faq.html",
     "limitations": "explanation/limitations.html",
-    "cheat-sheet": "cheat-sheet.html",
     "production": "how-to/put-it-into-production.html",
 }
 # What people type, and the pages that answer it.
@@ -72,7 +75,6 @@ WORDS = {
     "10^7 rows": ("fit-large-samples", "fit-on-a-cluster"),
     "intervals": ("predict-intervals", "tutorials/intervals"),
     "FAQ": ("faq",),
-    "cheat sheet": ("cheat-sheet",),
     "command line": ("use-the-command-line",),
     "boosted trees": ("faq", "choose", "tables"),
 }
@@ -160,34 +162,74 @@ def unfound(root: str) -> list[str]:
     return wrong
 
 
-def pictures(root: str, folder: Path) -> None:
-    """Take pictures of pages in light, dark and at the width of a phone."""
-    folder.mkdir(parents=True, exist_ok=True)
-    looks = {
-        "light": ("--window-size=1280,1600",),
-        "dark": ("--window-size=1280,1600", "--blink-settings=preferredColorScheme=0"),
-        "phone": ("--window-size=500,1400",),
-    }
-    for name, page in PAGES.items():
-        for look, flags in looks.items():
-            target = folder / f"{name}-{look}.png"
-            browse(f"{root}/{page}", *flags, f"--screenshot={target}", *WAIT)
-            print(target, flush=True)
+def check() -> int:
+    """Serve the site on this machine, look at it, and return how much is wrong."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(BUILT)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    root = f"http://127.0.0.1:{server.server_port}"
+    wrong = leaving(root) + unfound(root)
+    asked = len(QUESTIONS) + len(WORDS)
+    print("\n".join(wrong) or f"{len(PAGES)} pages ask nobody else; {asked} answers found")
+    return int(bool(wrong))
+
+
+REDIRECT = (
+    '<!doctype html><meta http-equiv="refresh" content="0; url={0}/"><a href="{0}/">{0}</a>\n'
+)
+
+
+def order(version: str) -> tuple[tuple[int, ...], bool]:
+    """Return what versions are sorted by: numbers, a release after what led to it."""
+    numbers, _, rest = version.partition(".dev")
+    return tuple(map(int, re.findall(r"\d+", numbers))), not rest
+
+
+def entries(versions: list[str], base: str = "/") -> list[dict[str, object]]:
+    """Return the lines of the menu, the newest version first; the newest release is preferred."""
+    listed = sorted(versions, key=order, reverse=True)
+    newest = next((v for v in listed if ".dev" not in v), listed[0])
+    return [
+        {
+            "name": f"{v} (stable)" if v == newest else v,
+            "version": v,
+            "url": f"{base}{v}/",
+            "preferred": v == newest,
+        }
+        for v in listed
+    ]
+
+
+def assemble(built: Path, site: Path, version: str, base: str = "/") -> list[str]:
+    """Copy a built site to its place among others, and return the versions that are there."""
+    if not (built / "index.html").exists():
+        raise SystemExit(f"there is no site in {built}: run 'make docs' first.")
+    target = site / version
+    if target.exists():
+        shutil.rmtree(target)
+    shutil.copytree(built, target, ignore=shutil.ignore_patterns(".doctrees", "_sources"))
+    found = [one.parent.name for one in site.glob("*/index.html")]
+    menu = entries(found, base)
+    for one in found:
+        path = site / one / "_static" / "switcher.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(menu, indent=1) + "\n", encoding="utf-8")
+    newest = next(line["version"] for line in menu if line["preferred"])
+    (site / "index.html").write_text(REDIRECT.format(newest), encoding="utf-8")
+    return [str(line["version"]) for line in menu]
 
 
 def main() -> int:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(SITE)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    root = f"http://127.0.0.1:{server.server_port}"
-    if sys.argv[1:2] == ["pictures"]:
-        pictures(root, Path(sys.argv[2]))
-        return 0
-    wrong = leaving(root) + unfound(root)
-    print(
-        "\n".join(wrong)
-        or f"{len(PAGES)} pages ask nobody else; {len(QUESTIONS) + len(WORDS)} answers found"
-    )
-    return int(bool(wrong))
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("check", help="open the site in Chromium")
+    asked = commands.add_parser("versions", help="put the site beside others")
+    asked.add_argument("site", type=Path)
+    asked.add_argument("--base", default="/")
+    given = parser.parse_args()
+    if given.command == "check":
+        return check()
+    print(*assemble(BUILT, given.site, __version__, given.base), sep="\n")
+    return 0
 
 
 if __name__ == "__main__":

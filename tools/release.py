@@ -4,7 +4,7 @@
 install, workflows, sdist and wheel (built twice), README as the index shows it, the bill of
 materials and licences. What only a maintainer can decide (addresses, the name on the index) is
 listed as open, and fails with ``--tag v0.1.0``. ``release.py address``, ``date`` and ``publish``
-fill it in. It needs the extra ``release``.
+fill it in; ``release.py sbom`` writes dist/sbom.json alone. It needs the extra ``release``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import datetime
 import hashlib
+import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -21,17 +23,18 @@ import zipfile
 from collections.abc import Callable, Iterator
 from email import message_from_string
 from html.parser import HTMLParser
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
 PROJECTS = (".", "packages/mercer-studio", "packages/mercer-research")
 DIST = ROOT / "dist"
-sys.path[:0] = [str(ROOT / "src"), str(HERE)]
+sys.path.insert(0, str(ROOT / "src"))
 
 about = import_module("mercer._version")
-sbom = import_module("sbom")
 
 NOBODY = ".invalid"  # a name that belongs to nobody, now or later (RFC 2606)
 # Licences under which a dependency may be used in any program.
@@ -45,7 +48,7 @@ PERMISSIVE = re.compile(
 def pages() -> list[Path]:
     """Return the Markdown pages of the project that people read, without generated ones."""
     made = {"_build", "auto_examples", "generated"}
-    folders = [p for p in HERE.rglob("*.md") if not made & set(p.relative_to(HERE).parts)]
+    folders = [p for p in DOCS.rglob("*.md") if not made & set(p.relative_to(DOCS).parts)]
     return sorted([*ROOT.glob("*.md"), *ROOT.glob("changes/*.md"), *folders])
 
 
@@ -61,7 +64,7 @@ def citation() -> dict[str, str]:
 
 def bibtex() -> dict[str, str]:
     """Return the fields of the BibTeX entry on the page about citing."""
-    text = (HERE / "cite.md").read_text(encoding="utf-8")
+    text = (DOCS / "cite.md").read_text(encoding="utf-8")
     (entry,) = re.findall(r"```bibtex\n(.*?)```", text, re.DOTALL)
     return dict(re.findall(r"^  (\w+) += \{+(.*?)\}+,$", entry, re.MULTILINE))
 
@@ -81,7 +84,7 @@ def check_version() -> Iterator[str]:
         if above["version"] != about.__version__ or f"mercer == {about.__version__}" not in needed:
             yield f"{above['name']} has or needs another version"
     minor = about.__version__.rsplit(".", 1)[0]
-    if not (HERE / "release-notes" / f"{minor}.md").exists():
+    if not (DOCS / "release-notes" / f"{minor}.md").exists():
         yield f"there is no docs/release-notes/{minor}.md"
     if f"| {minor}.x | yes" not in (ROOT / "SECURITY.md").read_text(encoding="utf-8"):
         yield f"SECURITY.md does not say that {minor}.x receives fixes"
@@ -157,7 +160,7 @@ def broken_links(page: Path) -> list[str]:
         if not (there and named):
             broken.append(link)
     for name in re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", page.read_text(encoding="utf-8")):
-        target = HERE / name[1:] if name.startswith("/") else page.parent / name
+        target = DOCS / name[1:] if name.startswith("/") else page.parent / name
         if "auto_examples" not in name and not target.with_name(f"{target.name}.md").exists():
             broken.append(name)
     return broken
@@ -214,6 +217,25 @@ def check_installation() -> Iterator[str]:
         for found in COMMAND.finditer(text):
             if unknown := set(extras_of(found).split(",")) - {"", *extras}:
                 yield f"{page.relative_to(ROOT)}: there is no extra {', '.join(sorted(unknown))}"
+
+
+def check_commands() -> Iterator[str]:
+    """Targets and tasks that pages and workflows name are there."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    tasks = set(runpy.run_path(str(ROOT / "tools" / "tasks.py"))["TASKS"])
+    workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    for page in [*pages(), *workflows]:
+        text = page.read_text(encoding="utf-8")
+        named = set(re.findall(r"(?:`|run: )make ([a-z][a-z-]*)", text))
+        parts = set(re.findall(r"(?:STEPS|PART)=([a-z0-9.-]*[a-z0-9])\b(?!-\$)", text))
+        for name in sorted((named - targets) | (parts - tasks)):
+            yield f"{page.relative_to(ROOT)}: there is no {name}"
+    (night,) = re.findall(r"^STEPS \?= (.*)$", makefile, re.MULTILINE)
+    text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text(encoding="utf-8")
+    listed = {*re.findall(r"^ {10}- (\S+)$", text, re.MULTILINE), "matrix"}
+    if listed ^ set(night.split()):
+        yield f"nightly.yml and the Makefile differ: {listed ^ set(night.split())}"
 
 
 def run(module: str, *arguments: str, environment: dict[str, str] | None = None) -> Iterator[str]:
@@ -305,6 +327,55 @@ def check_readme(dist: Path) -> Iterator[str]:
             yield "a picture is lost"
 
 
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def needed(name: str) -> list[str]:
+    """Return the distributions that one needs here, without its extras."""
+    asked = map(Requirement, metadata.requires(name) or [])
+    return sorted(
+        {normal(r.name) for r in asked if not r.marker or r.marker.evaluate({"extra": ""})}
+    )
+
+
+def component(name: str) -> dict[str, object]:
+    said, version = metadata.metadata(name), metadata.version(name)
+    ref = f"pkg:pypi/{name}@{version}"
+    found = {"type": "library", "bom-ref": ref, "name": name, "version": version, "purl": ref}
+    classifiers = [c for c in said.get_all("Classifier", []) if c.startswith("License ::")]
+    if expression := said.get("License-Expression"):
+        found["licenses"] = [{"expression": expression}]
+    elif classifiers:  # the other field often has the whole text
+        found["licenses"] = [{"license": {"name": classifiers[0].rsplit(" :: ")[-1]}}]
+    elif text := said.get("License"):
+        found["licenses"] = [{"license": {"name": text.strip().splitlines()[0][:100]}}]
+    return found
+
+
+def write_materials(path: Path) -> dict[str, object]:
+    """Write the bill of materials of the installed library, CycloneDX 1.5, and return it."""
+    edges, waiting = {}, ["mercer"]
+    while waiting:
+        name = waiting.pop()
+        if name not in edges:
+            edges[name] = needed(name)
+            waiting += edges[name]
+    parts = {name: component(name) for name in sorted(edges)}
+    ref = {name: part["bom-ref"] for name, part in parts.items()}
+    bill = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {"component": parts["mercer"]},
+        "components": [part for name, part in parts.items() if name != "mercer"],
+        "dependencies": [{"ref": ref[n], "dependsOn": [ref[m] for m in edges[n]]} for n in parts],
+    }
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(bill, indent=1) + "\n", encoding="utf-8")
+    return bill
+
+
 def licence(part: dict[str, object]) -> str:
     """Return the licence that a bill of materials has for a part."""
     (said,) = part.get("licenses", [{"expression": ""}])
@@ -319,8 +390,7 @@ def permissive(expression: str) -> bool:
 
 def check_materials(dist: Path) -> Iterator[str]:
     """The bill of materials, with a licence for every part."""
-    bill = sbom.bill()
-    sbom.write(dist / "sbom.json", bill)
+    bill = write_materials(dist / "sbom.json")
     if (own := bill["metadata"]["component"]["version"]) != about.__version__:
         yield f"{own} is installed, not {about.__version__}"
     for part in bill["components"]:
@@ -366,6 +436,7 @@ def check(dist: Path, tag: str = "") -> int:
         "citation": check_citation,
         "links": check_links,
         "installation": check_installation,
+        "commands": check_commands,
         "workflows and templates": check_host_files,
         "wheel and sdist, twice, twine": lambda: check_distributions(dist),
         "README on the index": lambda: check_readme(dist),
@@ -399,7 +470,7 @@ def fill_address(homepage: str, documentation: str, source: str) -> None:
     urls = project()["urls"]
     new = {"Homepage": homepage, "Documentation": documentation, "Source": source}
     old = {name: urls[name] for name in new}
-    for path in (ROOT / "pyproject.toml", ROOT / "CITATION.cff", HERE / "cite.md"):
+    for path in (ROOT / "pyproject.toml", ROOT / "CITATION.cff", DOCS / "cite.md"):
         text = path.read_text(encoding="utf-8")
         # Longer ones first: one may be the beginning of another.
         for name in sorted(new, key=lambda one: -len(old[one])):
@@ -417,7 +488,7 @@ def fill_date(date: str) -> None:
     replace(ROOT / "CITATION.cff", r"^date-released: .*$", f'date-released: "{date}"')
     replace(ROOT / "CITATION.cff", r"^version: .*$", f"version: {about.__version__}")
     for field, value in {"date": date, "year": date[:4], "version": about.__version__}.items():
-        replace(HERE / "cite.md", rf"^(  {field} += )\{{.*\}},$", rf"\g<1>{{{value}}},")
+        replace(DOCS / "cite.md", rf"^(  {field} += )\{{.*\}},$", rf"\g<1>{{{value}}},")
 
 
 def publish(published: bool) -> None:
@@ -435,6 +506,7 @@ def main(arguments: list[str] | None = None) -> None:
     asked = commands.add_parser("check", help="all that must hold")
     asked.add_argument("--tag", default="", help="the tag; what is left open fails")
     commands.add_parser("build", help="the distributions, twice")
+    commands.add_parser("sbom", help="what the installed library needs, with licences")
     asked = commands.add_parser("address", help="write the public addresses")
     for name in ("homepage", "documentation", "source"):
         asked.add_argument(name)
@@ -447,6 +519,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(min(1, check(DIST, given.tag)))
     elif given.command == "build":
         sys.exit(min(1, build(DIST)))
+    elif given.command == "sbom":
+        write_materials(DIST / "sbom.json")
     elif given.command == "address":
         fill_address(given.homepage, given.documentation, given.source)
     elif given.command == "date":
