@@ -93,12 +93,12 @@ def one_pass(precision: str, n: int, d: int, m: int, k: int) -> dict[str, Any]:
     passes = Counted(source, rows=ROWS, n_jobs=1)
     pool = draw(source, 10, n_jobs=1)
     oracle = Oracle(problem, passes, pool)
-    W, b, mu = np.random.default_rng(1).standard_normal((r, k)), np.zeros((1, k)), np.zeros(k)
+    W, b = np.random.default_rng(1).standard_normal((r, k)), np.zeros((1, k))
 
     def call() -> object:
         if precision == "double":
-            return oracle.evaluate(W, b, mu, curved=False)
-        return oracle.product(W, b, mu, W, b, np.arange(k), True)
+            return oracle.evaluate(W, b, curved=False)
+        return oracle.product(W, b, W, b, np.arange(k), True)
 
     return {"precision": precision, "n": n, "d": d, "m": r, "k": k, "cpu": cheapest(call)}
 
@@ -126,7 +126,7 @@ def factors() -> Iterator[dict[str, Any]]:
         some = draw(Arrays(X, y), 10 * m, n_jobs=1)
         W = np.zeros((problem.map.r, 1))
         oracle = Oracle(problem, Passes(Arrays(X, y)), some)
-        state = oracle.state(W, np.zeros((1, 1)), np.zeros(1))
+        state = oracle.state(W, np.zeros((1, 1)))
         cpu = cheapest(lambda p=problem, state=state, some=some: curvature(p, state, some), 2)
         # Features are solved for and their products summed: m^2 flops a row for each.
         yield {"what": "curvature", "m": m, "cpu": cpu, "flops": 2 * 10 * m**3 / cpu}

@@ -63,7 +63,7 @@ features, multiplies by k columns (classes, outputs, settings) and back, and add
     tree       =  passes * log_{arity}(workers) * (latency + {arity} * (call + 8 m k / link))
     scheduler  =  passes * (order + workers * member) + 3 workers * seconds of a task
     broadcast  =  (passes * log_{arity}(workers) * {arity} * 8 m k + workers * 8 m d) / link
-    sample     =  {arity} * 8 (d + 1) * {curved} m / link a level; for kinks, in every value
+    sample     =  {arity} * 8 (d + 1) * {curved} m / link a level
     client     =  ((1 + factors) m^3/3 + factors * {twice} m^3) / flops + passes * 32 m^2 / memory
     memory     =  of a worker: its rows or a partition, a block of values, 8 m d bytes
                   of the client: 24 m^2 bytes

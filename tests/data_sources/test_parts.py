@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_work import failing, products
-from mercer import LSSVR
+from mercer import LSSVR, SVC
 from mercer.data import Arrays, Parts
 from mercer.data.partial_sums import PartialSums
 from mercer.kernels import Gaussian
@@ -110,6 +110,16 @@ def test_a_machine_is_the_same_whatever_engine_fits_it(engines):
     for engine in engines.values():
         there = machine.fit(Parts(SOURCES, engine)).predict(X)
         np.testing.assert_allclose(there, here, rtol=0, atol=1e-6 * np.abs(here).max())
+
+
+def test_state_of_rows_is_kept_in_this_process(engines):
+    machine = SVC(C=10.0, kernel=Gaussian(1.0), approximation=Nystrom(40, random_state=3))
+    labels = np.where(np.median(Y) < Y, 1, 0)
+    here = machine.fit(Arrays(X, labels)).solution_
+    parts = [Arrays(X[a:b], labels[a:b]) for a, b in pairwise(CUTS)]
+    there = machine.fit(Parts(parts, engines["threads"])).solution_
+    assert there.converged
+    assert abs(there.objective - here.objective) <= here.gap + there.gap
 
 
 def test_blocks_know_their_place_and_errors_their_part(tmp_path):

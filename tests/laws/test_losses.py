@@ -21,7 +21,6 @@ from mercer.losses import (
 )
 from mercer.losses.base import BOX_SLACK
 from mercer.losses.interval import within
-from mercer.losses.smoothed import smoothed
 from mercer.losses.softmax import Softmax
 from mercer.losses.stacked import stack
 
@@ -247,7 +246,6 @@ COMPOSED = {
     "censored below": within(EpsilonInsensitive(0.1), np.inf, 0.2),
     "censored above, smooth": within(LogCosh(), 0.0, np.inf),
     "unknown": within(Absolute(), np.inf, np.inf),
-    "smoothed": smoothed(Absolute(), 0.5),
     "several": Several([EpsilonInsensitive(0.1), Huber(0.5)]),
     "stacked": stack([Squared(), Hinge()], [2, 2]),
     "density": loss_from_density(stats.logistic()),

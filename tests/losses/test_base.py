@@ -32,7 +32,6 @@ from mercer.losses import (
     SquaredHinge,
 )
 from mercer.losses.interval import within
-from mercer.losses.smoothed import smoothed
 from mercer.losses.stacked import stack
 from mercer.problems.constrained import Between
 from oracles.conic import expression
@@ -273,7 +272,6 @@ def test_losses_made_of_losses_are_mirrored_member_by_member():
         within(Pinball(0.3), 0.1, np.inf),
         stack([Pinball(0.3), Squared()], [2, 1]),
         Several([Expectile(0.8), within(Huber(), 0.2, 0.0)], [1.0, 2.0]),
-        smoothed(Pinball(0.3), 0.5),
         Between(0.2, 0.0, 1.0),
     ]
     for loss in made:

@@ -6,19 +6,13 @@ from mercer.gram import Dense
 from mercer.kernels import Gaussian
 from mercer.losses import (
     EpsilonInsensitive,
-    Hinge,
     Huber,
     Interval,
     LogCosh,
-    Logistic,
     Pinball,
-    PolynomialLoss,
-    QuadraticDualLoss,
     Squared,
 )
 from mercer.losses.interval import within
-from mercer.losses.smoothed import smoothed
-from mercer.losses.stacked import stack
 from mercer.problems import RegularizedRisk
 from mercer.solvers import SMO, InteriorPoint, Newton, minimize
 from oracles import conic
@@ -118,44 +112,3 @@ def test_a_wide_side_takes_no_digits_from_a_narrow_one():
     loss, one = within(Squared(), 0.1, 1e15), np.ones(1)
     assert loss.dual_terms(one, one).p_pos == pytest.approx(-0.9, abs=1e-15)
     assert loss.value(one, np.zeros(1)) == pytest.approx(0.405, abs=1e-15)
-
-
-def test_rounded_kinks_keep_their_ends():
-    loss = within(EpsilonInsensitive(0.1), np.array([0.0, np.inf, 0.5]), np.array([np.inf, 0, 1]))
-    rounded, y, f = smoothed(loss, 1e-6), np.zeros(3), np.array([[-2.0], [0.3], [5.0]])
-    np.testing.assert_allclose(rounded.value(y, f), loss.value(y, f), atol=1e-6)
-    inner = smoothed(EpsilonInsensitive(0.1), 0.2)
-    envelope = within(inner, loss.below, loss.above)
-    np.testing.assert_allclose(smoothed(loss, 0.2).value(y, f), envelope.value(y, f), atol=1e-14)
-
-
-def test_samples_take_their_intervals_along():
-    n, index = 6, np.array([4, 1, 1])
-    rng = np.random.default_rng(0)
-    epsilon, below, above = rng.uniform(0.0, 1.0, (3, n))
-    above[1] = np.inf
-    y, f = rng.normal(size=(2, n))
-    loss = within(EpsilonInsensitive(epsilon), below, above)
-    part = loss.take(index)
-    np.testing.assert_array_equal(part.value(y[index], f[index]), loss.value(y, f)[index])
-    both = stack([loss, Squared()], [n, 2])
-    assert isinstance(both, QuadraticDualLoss)
-
-
-def test_kinds():
-    assert isinstance(within(Squared(), 0.0, np.inf), QuadraticDualLoss)
-    assert not isinstance(within(PolynomialLoss(1.5), 0.0, np.inf), QuadraticDualLoss)
-    assert within(Squared(), 0.0, np.inf).smooth
-    assert not within(Squared(), 0.0, np.inf).quadratic
-
-
-@pytest.mark.parametrize("loss", [Hinge(), Logistic()])
-def test_a_distance_needs_a_loss_of_the_residual(loss):
-    with pytest.raises(ValueError, match="loss of the residual"):
-        within(loss, 0.0, 1.0)
-
-
-@pytest.mark.parametrize("widths", [(-1.0, 0.5), (-np.inf, np.inf), (np.nan, 1.0)])
-def test_an_interval_has_its_ends_in_order(widths):
-    with pytest.raises(ValueError, match="below"):
-        within(Squared(), *widths)

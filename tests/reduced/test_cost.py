@@ -27,27 +27,24 @@ def rows() -> tuple[Any, Any, Any]:
     return X, y, rng.uniform(0.2, 1.0, N)
 
 
+def slopes_of(some: Any) -> Any:
+    """Return slopes of the hinge at some rows."""
+    return -(rows()[1] * np.linspace(0.0, 1.0, N))[some]
+
+
 def asked(loss: Loss, pool: FingerprintSample) -> tuple[Problem, dict[str, Any]]:
     phi = NystromMap(KERNEL, pool.X[:M], np.arange(M))
     rng = np.random.default_rng(1)
-    state = {
-        "A": 0.1 * rng.normal(size=(M, 1)),
-        "b": np.array([[0.2]]),
-        "mu": np.array([0.5]),
-        "A0": np.zeros((M, 0)),
-        "b0": np.zeros((1, 0)),
-        "mu0": np.zeros((0, 1)),
-    }
+    state: dict[str, Any] = {"A": 0.1 * rng.normal(size=(M, 1)), "b": np.array([[0.2]])}
+    if not loss.smooth:  # slopes at the rows of the pool are known
+        state |= {"slopes": slopes_of(pool.rows)[None, :, None], "rows": pool.rows}
     return Problem(phi, Constant(), Values(1), loss, np.array([0.7]), 2), state
 
 
 def written_out(loss: Loss, problem: Problem, state: dict[str, Any]) -> float:
     X, y, s = rows()
     f = (problem.map.raw(X) @ state["A"] + state["b"])[:, 0]
-    if loss.smooth:
-        slope = loss.gradient(y, f)
-    else:  # the slope of the hinge rounded over mu, from its definition
-        slope = -y * np.clip((1.0 - y * f) / 0.5, 0.0, 1.0)
+    slope = loss.gradient(y, f) if loss.smooth else slopes_of(np.arange(N))
     a = -0.7 * s * slope
     phi = problem.map.features(problem.map.raw(X))
     return 0.5 * float(a @ ((KERNEL(X) - phi @ phi.T) @ a))

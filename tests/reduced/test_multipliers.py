@@ -1,20 +1,20 @@
 """The method of multipliers for losses with kinks, beside a cone solver and plain formulas."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mercer import SVC
+from mercer import SVC, NuSVR
 from mercer.data import as_source, draw
 from mercer.kernels import Gaussian
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Loss, Pinball
-from mercer.losses.base import Conjugate, ResidualLoss
-from mercer.losses.smoothed import smoothed
-from mercer.reduced import Nystrom, RandomFeatures, kinked, solve
+from mercer.losses.base import Conjugate, MarginLoss, ResidualLoss
+from mercer.reduced import Nystrom, RandomFeatures, kinked, row_state
 from mercer.reduced._kinked_numba import along, fenchel_young, rounded
-from mercer.reduced.kinked import accepts, holding, minimize_kinked
+from mercer.reduced.kinked import holding, minimize_kinked
 from mercer.reduced.newton import Minimum, Newton
 from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.oracle import Oracle
@@ -24,7 +24,7 @@ from mercer.reduced.row_state import BlockRows, Held
 from mercer.reduced.targets import Values
 from mercer.regularizers.null_space import Constant, Empty, Polynomial
 from mercer.solvers.monitor import Progress
-from mercer.solvers.status import ConvergenceWarning, Status
+from mercer.solvers.status import Status
 
 cp = pytest.importorskip("cvxpy")
 
@@ -39,6 +39,27 @@ class HalfSquared(ResidualLoss):
 
     def terms(self) -> Conjugate:
         return Conjugate(quad=1.0, quad_negative=0.0, lower=-1.0, upper=2.0)
+
+
+class RoundedTerms:
+    """The conjugate of a loss and a parabola: the loss with its kinks rounded."""
+
+    def terms(self) -> Conjugate:
+        terms, mu = self.loss.terms(), self.mu  # type: ignore[attr-defined]
+        below = terms.quad if terms.quad_negative is None else terms.quad_negative
+        return replace(terms, quad=terms.quad + mu, quad_negative=below + mu)
+
+
+@dataclass(eq=False)
+class RoundedMargin(RoundedTerms, MarginLoss):
+    loss: MarginLoss
+    mu: float
+
+
+@dataclass(eq=False)
+class RoundedResidual(RoundedTerms, ResidualLoss):
+    loss: ResidualLoss
+    mu: float
 
 
 LOSSES = [Hinge(), EpsilonInsensitive(0.2), Pinball(0.2), Absolute(), HalfSquared()]
@@ -72,9 +93,7 @@ def oracle_of(
 def minimum(oracle: Oracle, tol: float, **how: Any) -> Minimum:
     problem = oracle.problem
     W, b = np.zeros((problem.map.r, problem.k)), np.zeros((problem.free, problem.k))
-    found = minimize_kinked(Newton(tol=tol, **how), oracle, W, b)
-    assert found is not None
-    return found
+    return minimize_kinked(Newton(tol=tol, **how), oracle, W, b)
 
 
 def plain(oracle: Oracle) -> tuple[Any, ...]:
@@ -107,7 +126,6 @@ def cone_value(loss: Loss, phi: Any, y: Any, c: Any, B: Any) -> float:
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_the_minimum_is_that_of_a_cone_solver(loss: Loss, space: Any) -> None:
     oracle = oracle_of(loss, space)
-    assert accepts(oracle)
     found = minimum(oracle, 1e-8)
     assert found.status is Status.CONVERGED
     assert found.value is not None
@@ -155,77 +173,64 @@ def test_the_bound_holds_for_weights_of_all_sizes(loss: Loss, n: int) -> None:
 
 
 def test_values_kept_and_made_again_and_rows_read_again_lead_to_the_same() -> None:
-    state = holding(oracle_of(Hinge()))
-    assert state is not None
     # Of a row: f, g, three slopes and a known one, weights, four terms that differ; a column; and
     # its curvature in float32.
     least = N * (8.0 * (6 + 1 + 4 + 1) + 4.0)
     # Of a step: the curvature, two sums of it and two factors.
     least += 5 * 8.0 * M**2
-    rooms = {"values": ROOM, "points": least + 8.0 * P * N, "rows": least, "none": least - 1.0}
+    rooms = {"values": ROOM, "points": least + 8.0 * P * N, "rows": least, "files": least - 1.0}
     found = {}
     for name, room in rooms.items():
         oracle = oracle_of(Hinge(), room=room)
         held = holding(oracle)
-        if name == "none":
-            assert held is None
-            continue
-        assert held is not None
         assert held.values == ((True, True) if name == "values" else (False, False))
         assert held.points == (name == "points")
-        assert held.reads(True) == (name == "rows")
+        assert held.reads(True) == (name in ("rows", "files"))
+        assert held.in_files == (name == "files")
         found[name] = minimum(oracle, 1e-6).value
     assert all(one is not None for one in found.values())
     one, *others = [one.primal for one in found.values() if one is not None]
     for other in others:
         np.testing.assert_allclose(one, other, rtol=1e-6)
+    # Where numbers of rows are changes none of them.
+    assert np.array_equal(found["rows"].primal, found["files"].primal)  # type: ignore[union-attr]
+    assert np.array_equal(found["rows"].gap, found["files"].gap)  # type: ignore[union-attr]
 
 
-def test_rows_that_memory_does_not_hold_leave_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("views", [1, 2])
+def test_numbers_in_files_change_no_bit(views: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one file several arrays have parts, and large ones have a file each."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    f = np.sin(X[:, 0]) + 0.3 * rng.normal(size=3000)
+    make, y = (SVC, np.where(f > 0, 1, -1)) if views == 1 else (NuSVR, f)
+    here = make(approximation=Nystrom(20, n_jobs=1)).fit(X, y)
+    monkeypatch.setattr(kinked, "_state_bytes", lambda *_: np.inf)
+    monkeypatch.setattr(row_state, "FILE_BYTES", 3 * 8 * 3000)
+    there = make(approximation=Nystrom(20, n_jobs=1)).fit(X, y)
+    assert there.solution_.converged
+    # Without room for values they are computed again, in parts of other sizes.
+    np.testing.assert_allclose(there.solution_.objective, here.solution_.objective, rtol=1e-4)
+    assert there.solution_.gap <= 1e-4 * there.solution_.objective
+
+
+def test_matrices_that_memory_does_not_hold_are_refused() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3))
     y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=3000) > 0, 1, -1)
-    most = SVC(approximation=Nystrom(20)).fit(X, y)
-    monkeypatch.setattr(solve, "HELD_MEMORY_SHARE", 1e-5)
-    with pytest.warns(ConvergenceWarning, match="ended without a bound .* memory_limit"):
-        least = SVC(approximation=Nystrom(20)).fit(X, y)
-    assert most.solution_.solver == "method of multipliers"
-    assert most.solution_.converged
-    assert least.solution_.solver == "reduced Newton"
-    assert least.solution_.status is Status.UNBOUNDED
-    assert not least.solution_.converged
-    assert least.solution_.gap == np.inf
-    assert least.solution_.dual == -np.inf
-    assert "without a certificate" in least.solution_.summary()[0]
-    np.testing.assert_allclose(most.solution_.objective, least.solution_.objective, rtol=2e-4)
+    machine = SVC(approximation=Nystrom(1200, memory_limit="100MB", n_jobs=1))
+    with pytest.raises(
+        ValueError, match=r"5 matrices of 1200 .* use at most (\d+) landmarks"
+    ) as no:
+        machine.fit(X, y)
+    most = int(re.search(r"at most (\d+)", str(no.value))[1])  # type: ignore[index]
+    assert 5 * 8 * most**2 <= 0.5 * 100e6 < 5 * 8 * (most + 1) ** 2
 
 
 def test_threads_change_no_bit() -> None:
     one, two = (minimum(oracle_of(Hinge(), n_jobs=jobs), 1e-5) for jobs in (1, 2))
     assert np.array_equal(one.W, two.W)
     assert np.array_equal(one.b, two.b)
-
-
-def test_last_steps_change_only_what_they_lower() -> None:
-    """Of two problems one is at its minimum, and the other at zero."""
-    oracle = oracle_of(Absolute(), C=(1.0, 5.0))
-    phi, Y, c, B = plain(oracle)
-    solved = minimum(oracle, 1e-9)
-    assert solved.value is not None
-    start = np.sum(c[:, 0] * np.abs(Y[:, 0]))
-    bound = solved.value.primal - solved.value.gap
-    before = np.array([start, solved.value.primal[1]])
-    kept = np.array([False, True])
-    run = kinked._Run(Newton(tol=1e-4), oracle, solved.W * kept, solved.b * kept)
-    found = run._descend(replace(solved.value, primal=before, gap=before - bound))
-    assert found.primal[0] < 0.9 * start
-    assert found.primal[1] == before[1]
-    np.testing.assert_array_equal(run.found.W[:, 1], solved.W[:, 1])
-    # The bound is the same, and values are those of the coefficients.
-    np.testing.assert_allclose(found.primal - found.gap, bound, rtol=1e-9)
-    left = np.abs(Y - phi @ run.found.W - B @ run.found.b)
-    values = 0.5 * np.sum(run.found.W**2, axis=0) + np.sum(c * left, axis=0)
-    np.testing.assert_allclose(found.primal, values, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -242,9 +247,7 @@ def test_last_steps_change_only_what_they_lower() -> None:
 def test_float32_needs_flat_features_and_moderate_weights(
     C: tuple[float, ...], width: float, single: bool
 ) -> None:
-    held = holding(oracle_of(Absolute(), C=C, width=width))
-    assert held is not None
-    assert held.single == single
+    assert holding(oracle_of(Absolute(), C=C, width=width)).single == single
 
 
 @pytest.mark.parametrize(("C", "matrices"), [((1.0,), 5), ((1.0, 5.0), 8)])
@@ -371,7 +374,7 @@ def test_compiled_loops_are_the_formulas_of_the_losses(loss: Any) -> None:
     arrays = (-terms.p_neg, -terms.p_pos, terms.q_neg, terms.q_pos, -terms.upper, -terms.lower)
     v, bent = np.empty(60), np.empty(60)
     total, slopes, sizes, curvatures, active = rounded(t, np.zeros(60), 0.3, c, *arrays, v, bent)
-    envelope = smoothed(loss, 0.3)
+    envelope = (RoundedMargin if isinstance(loss, Hinge) else RoundedResidual)(loss, 0.3)
     np.testing.assert_allclose(v, envelope.gradient(y, t), atol=1e-14)
     np.testing.assert_allclose(bent, c * envelope.curvature(y, t), atol=1e-13)
     assert total == pytest.approx(float(c @ envelope.value(y, t)), rel=1e-12)

@@ -183,9 +183,7 @@ def test_certificate_is_that_of_a_pass():
     found, passes = equations(X, Y, s, phi, Constant())
     W, b = found.coefficients(5.0)
     found.problem.C[:] = 5.0
-    value = Oracle(found.problem, passes, draw(passes.source, 60, 0)).evaluate(
-        W, b, np.ones(2), curved=False
-    )
+    value = Oracle(found.problem, passes, draw(passes.source, 60, 0)).evaluate(W, b, curved=False)
     primal, gap = found.certificate(5.0)
     np.testing.assert_allclose(primal, value.primal, rtol=1e-12)
     assert np.all(gap < ROUNDING * primal)

@@ -1,7 +1,6 @@
 """Sums over blocks are those of all rows written out, and the gap is one of primal and dual."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,8 +8,15 @@ import pytest
 from mercer.data import as_source, draw
 from mercer.data.base import Block
 from mercer.kernels import Gaussian
-from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Pinball, Squared
-from mercer.losses.smoothed import smoothed
+from mercer.losses import (
+    Expectile,
+    Huber,
+    Logistic,
+    Loss,
+    Squared,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
 from mercer.reduced.block_sums import evaluate
 from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.oracle import Oracle
@@ -27,9 +33,10 @@ EPS = np.finfo(float).eps
 LOSSES: dict[str, Callable[[], Loss]] = {
     "squared": Squared,
     "logistic": Logistic,
-    "hinge": Hinge,
-    "tube for each problem": lambda: EpsilonInsensitive(np.array([[0.1, 0.4]])),
-    "level for each row": lambda: Pinball(np.linspace(0.1, 0.9, N)),
+    "hinge": SquaredHinge,
+    "straight arms": Huber,
+    "tube for each problem": lambda: SquaredEpsilonInsensitive(np.array([[0.1, 0.4]])),
+    "level for each row": lambda: Expectile(np.linspace(0.1, 0.9, N)),
 }
 
 
@@ -54,72 +61,31 @@ def problem(X: Array, loss: Loss) -> Problem:
     return Problem(phi, Constant(), Values(K), loss, np.array([0.5, 2.0]), 3)
 
 
-def state(A: Array, b: Array, mu: float, h: int, dense: bool = False) -> dict[str, Any]:
-    """Return a state with h earlier points."""
-    rng = np.random.default_rng(5)
-    return {
-        "A": A,
-        "b": b,
-        "mu": np.full(K, mu),
-        "dense": dense,
-        "sample": 0,
-        "A0": rng.normal(size=(M, h * K)),
-        "b0": rng.normal(size=(1, h * K)),
-        "mu0": np.array([[0.5, 0.3], [0.2, 0.0]])[:h],
-    }
-
-
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("points", [1, 3])
-@pytest.mark.parametrize("earlier", [0, 2])
-def test_sums_written_out(
-    name: str, points: int, earlier: int, sample: tuple[Array, Array, Array]
-) -> None:
+def test_sums_written_out(name: str, points: int, sample: tuple[Array, Array, Array]) -> None:
     X, Y, s = sample
     asked = problem(X, LOSSES[name]())
     loss = at_rows(asked.loss)
     rng = np.random.default_rng(1)
     A, b = rng.normal(size=(M, points * K)), rng.normal(size=(1, points * K))
-    given = state(A, b, 0.3, earlier, dense=points == 1)
-    sums = evaluate(Block(X, Y, s, 0), asked, given)
+    sums = evaluate(Block(X, Y, s, 0), asked, {"A": A, "b": b, "dense": points == 1})
 
-    R, mu, c = asked.map.raw(X), given["mu"], s[:, None] * asked.C
-    before = np.zeros((N, K))
-    if not loss.smooth:
-        for j in range(earlier):
-            columns = slice(j * K, (j + 1) * K)
-            f = R @ given["A0"][:, columns] + given["b0"][:, columns]
-            width = given["mu0"][j]
-            for i in np.flatnonzero(width):
-                # Each problem alone, because losses may have a parameter for each.
-                one = smoothed(loss, width[i])
-                before[:, i] = one.gradient(Y, f + width[i] * before)[:, i]
-    expected: dict[str, list[Array]] = {
-        key: [] for key in ("raw", "free", "smooth", "loss", "young")
-    }
+    R, c = asked.map.raw(X), s[:, None] * asked.C
+    expected: dict[str, list[Array]] = {key: [] for key in ("raw", "free", "loss")}
     for p in range(points):
         columns = slice(p * K, (p + 1) * K)
         f = R @ A[:, columns] + b[:, columns]
-        rounded = smoothed(loss, mu[None])
-        shift = mu * before if not loss.smooth else 0.0
-        v = rounded.gradient(Y, f + shift)
+        v = loss.gradient(Y, f)
         expected["raw"].append(R.T @ (c * v))
         expected["free"].append(np.sum(c * v, axis=0, keepdims=True))
-        smooth = rounded.value(Y, f + shift) - 0.5 * (mu * before**2 if not loss.smooth else 0.0)
-        expected["smooth"].append(np.sum(c * smooth, axis=0))
         expected["loss"].append(np.sum(c * loss.value(Y, f), axis=0))
-        if not loss.smooth:
-            excess = loss.value(Y, f) + loss.conjugate(Y, v) - v * f
-            assert excess.min() >= -1e-12  # Fenchel and Young
-            expected["young"].append(np.sum(c * np.maximum(excess, 0.0), axis=0))
     for key, parts in expected.items():
-        if parts:
-            # Sums of N terms in another order, of numbers of about 10.
-            exact = np.concatenate(parts, axis=-1)
-            np.testing.assert_allclose(sums[key], exact, rtol=1e-11, atol=N * 100 * EPS)
+        # Sums of N terms in another order, of numbers of about 10.
+        exact = np.concatenate(parts, axis=-1)
+        np.testing.assert_allclose(sums[key], exact, rtol=1e-11, atol=N * 100 * EPS)
     if points == 1:
-        D = np.broadcast_to(rounded.curvature(Y, f + shift), f.shape)
-        np.testing.assert_array_equal(sums["active"], np.count_nonzero(D > 0, axis=0))
+        D = np.broadcast_to(loss.curvature(Y, f), f.shape)
         U = np.hstack([asked.map.features(R), np.ones((N, 1))])
         for j, H in enumerate(sums["H"]):
             quadratic = asked.loss.quadratic
@@ -127,11 +93,33 @@ def test_sums_written_out(
             np.testing.assert_allclose(H, (U.T * w) @ U, rtol=1e-9, atol=1e-9 * np.abs(H).max())
 
 
+@pytest.mark.parametrize("name", [name for name in LOSSES if name != "squared"])
+def test_slopes_that_were_changed_are_beside_the_losses(
+    name: str, sample: tuple[Array, Array, Array]
+) -> None:
+    """What losses and conjugates exceed the products by, of slopes changed by their curvature."""
+    X, Y, s = sample
+    asked = problem(X, LOSSES[name]())
+    loss = at_rows(asked.loss)
+    rng = np.random.default_rng(1)
+    A, b, tilt = rng.normal(size=(M, K)), rng.normal(size=(1, K)), np.array([[0.05, -0.02]])
+    state = {"A": A, "b": b, "dense": False, "tilt": tilt}
+    sums = evaluate(Block(X, Y, s, 0), asked, state)
+    f = asked.map.raw(X) @ A + b
+    low, high = loss.slopes(Y)
+    v = np.clip(loss.gradient(Y, f) - loss.curvature(Y, f) * tilt, low, high)
+    excess = loss.value(Y, f) + loss.conjugate(Y, v) - v * f
+    assert excess.min() >= -1e-12  # Fenchel and Young
+    exact = np.sum(s[:, None] * asked.C * np.maximum(excess, 0.0), axis=0)
+    np.testing.assert_allclose(sums["young"], exact, rtol=1e-11, atol=N * 100 * EPS)
+    assert np.all(exact > 0)
+
+
 def test_parts_of_the_rows_add_up(sample: tuple[Array, Array, Array]) -> None:
     X, Y, s = sample
-    asked = problem(X, Hinge())
+    asked = problem(X, SquaredHinge())
     rng = np.random.default_rng(1)
-    given = state(rng.normal(size=(M, K)), rng.normal(size=(1, K)), 0.3, 2, dense=True)
+    given = {"A": rng.normal(size=(M, K)), "b": rng.normal(size=(1, K)), "dense": True}
     whole = evaluate(Block(X, Y, s, 0), asked, given)
     halves = [
         evaluate(Block(X[part], Y[part], s[part], part.start), asked, given)
@@ -152,21 +140,20 @@ def test_products_with_the_curvature_are_differences_of_slopes(
     oracle = Oracle(asked, passes, draw(as_source(X, Y, s), N, 0))
     rng = np.random.default_rng(2)
     r = asked.map.r
-    # Coefficients of slopes that no rounding makes even: all kinks are wide.
-    W, b, mu = rng.normal(size=(r, K)), rng.normal(size=(1, K)), np.full(K, 50.0)
+    W, b = rng.normal(size=(r, K)), rng.normal(size=(1, K))
     V, vb = rng.normal(size=(r, K)), rng.normal(size=(1, K))
     columns = np.arange(K)
-    Hw, Hb = oracle.product(W, b, mu, V, vb, columns, single=False)
+    Hw, Hb = oracle.product(W, b, V, vb, columns, single=False)
     t = 1e-5
-    up, down = (oracle.evaluate(W + d * V, b + d * vb, mu) for d in (t, -t))
+    up, down = (oracle.evaluate(W + d * V, b + d * vb) for d in (t, -t))
     slope_w, slope_b = (up.gw - down.gw) / (2 * t), (up.gb - down.gb) / (2 * t)
     # Slopes of N rows of weight 4 are known to 1e-16 of their sizes, over t; 1e-8 of the weights
-    # counts as curvature. Of the rows 3 N t cross a border between pieces of a loss, where
-    # the curvature jumps by 1/50 at most and the values change by 3 or so.
-    bound = 1e-3 if asked.loss.smooth else 0.1
+    # counts as curvature. Of the rows 3 N t cross a border between pieces of a loss, where the
+    # curvature jumps by one or two and the values change by 3 or so.
+    bound = 1e-3 if name in ("squared", "logistic") else 2.0
     np.testing.assert_allclose(Hw, slope_w, rtol=0, atol=bound)
     np.testing.assert_allclose(Hb, slope_b, rtol=0, atol=bound)
-    single = oracle.product(W, b, mu, V, vb, columns, single=True)
+    single = oracle.product(W, b, V, vb, columns, single=True)
     # float32 values are off by 1e-6 of at most M numbers, lowered by features of length one.
     assert np.abs(single[1] - Hb).max() <= 1e-5 * np.abs(Hb).max() + N * 1e-5
 
@@ -191,7 +178,7 @@ def test_curvature_of_raw_functions_where_features_can_be_made_of_it(
     D = np.broadcast_to(loss.curvature(Y, U @ np.vstack([W, b])), Y.shape)
     for dense in (True, False):
         oracle.dense = dense
-        curved = oracle.evaluate(W, b, np.ones(K)).H
+        curved = oracle.evaluate(W, b).H
         assert curved is not None
         assert curved.exact.all()
         for j, H in enumerate(curved.H):

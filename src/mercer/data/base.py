@@ -85,9 +85,6 @@ class Source(ABC):
     n_rows: int | None = None
     """Number of rows; None before they were counted."""
 
-    keeps: bool = True
-    """Whether blocks can keep what is known of their rows; see :meth:`keeping`."""
-
     memory: float | None = None
     """Bytes of memory of the machines that rows lie on; None if that is this machine."""
 
@@ -264,8 +261,8 @@ class Mapped(Source):
     names : list of str, optional
     """
 
-    n_rows, keeps, memory, places, digests, reading_bytes = map(
-        _of_source, ("n_rows", "keeps", "memory", "places", "digests", "reading_bytes")
+    n_rows, memory, places, digests, reading_bytes = map(
+        _of_source, ("n_rows", "memory", "places", "digests", "reading_bytes")
     )
 
     def __init__(

@@ -109,7 +109,8 @@ class Parts(Source):
     """Rows in several sources, summed over by an engine that has a ``map``.
 
     The engine keeps nothing of the rows between two passes. Low-rank fits of nondifferentiable
-    losses, such as that of :class:`~mercer.SVC`, have no bound here: their gap is infinite.
+    losses, such as that of :class:`~mercer.SVC`, need state of each row: after the first passes
+    this process reads the rows of all sources itself, in blocks.
 
     Parameters
     ----------
@@ -135,8 +136,6 @@ class Parts(Source):
     >>> machine.n_features_in_
     2
     """
-
-    keeps = False
 
     def __init__(
         self,

@@ -248,7 +248,7 @@ class RobustLSSVR(Outputs):
             # What is certified is the least-squares machine with the weights of its own errors.
             weighted = replace(task, loss=replace(loss, squares=True))
             oracle = Oracle(problem_of(weighted, phi, passes, how), passes, census.pool)
-            at = oracle.evaluate(found.W, found.b, np.ones(k), "certify", curved=False)
+            at = oracle.evaluate(found.W, found.b, "certify", curved=False)
             value, gap = float(np.sum(at.primal)), found.solution.gap
             solution = replace(found.solution, objective=value, dual=value - gap)
             found = replace(found, solution=solution)

@@ -6,15 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from mercer._typing import Array
 from mercer.data.base import Block, Sums
-from mercer.data.sampling import FingerprintSample, sampled
+from mercer.data.sampling import FingerprintSample
 from mercer.kernels.points import pieces
+from mercer.losses.base import Loss
 from mercer.reduced.problem import Problem, as_rows, columns_of, held_out, rows_of
-from mercer.reduced.rounded import Rounded
 
 __all__ = ["CURVATURE_ROWS", "curvature", "evaluate", "in_features", "product", "score", "weigh"]
 
@@ -39,40 +38,30 @@ def evaluate(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
     """Return value, slopes and gap at several points, and the curvature at a single point."""
     X, Y, s, P, loss = problem.admit(block)
     A, b = state["A"], state["b"]
-    rounding = Rounded(loss, state)
     c = np.broadcast_to(s * problem.C, Y.shape)
     total = Curvature(problem, s, P) if state["dense"] else None
     sums: Sums | None = None
-    curved = []
     for rows in pieces(0, block.n, SUMMED_ROWS):
         seen = slice(problem.views * rows.start, problem.views * rows.stop)
-        tilt = state.get("tilt")
-        slopes = Slopes(rounding.of(seen), Y[seen], c[seen], P[seen], b, total, s[seen], tilt)
+        slopes = Slopes(
+            rows_of(loss, seen), Y[seen], c[seen], P[seen], b, total, s[seen], state.get("tilt")
+        )
         raw = problem.sweep(X[rows], A, slopes)
-        part = slopes.sums() | {"raw": raw}
-        if slopes.points == 1:
-            curved.append(slopes.curved())
-            part["active"] = np.sum(curved[-1], axis=0, dtype=float)
-        sums = Sums(part) if sums is None else sums + Sums(part)
+        part = Sums(slopes.sums() | {"raw": raw})
+        sums = part if sums is None else sums + part
     assert sums is not None
     sums["n"] = np.array(block.n)
-    sums.setdefault("active", np.zeros(problem.k))
     if total is not None:
         sums["H"] = total.total
-    if state["sample"]:
-        some = np.flatnonzero(np.vstack(curved).reshape(block.n, -1).any(axis=1))
-        y, w = (None if part is None else np.asarray(part)[some] for part in (block.y, block.s))
-        drawn = sampled(Block(X[some], y, w, 0), state["sample"], problem.seed + 2)
-        sums["sample"] = replace(drawn, rows=block.start + some[drawn.rows])
     return sums
 
 
 class Slopes:
-    """Slopes of rounded losses at one or several points, with decision values and centres.
+    """Slopes of smooth losses at one or several points, with decision values.
 
     Parameters
     ----------
-    rounding : Rounded
+    loss : Loss
     Y, c : (n, k) arrays
         Targets and weights of some rows.
     P : (n, q) array
@@ -86,7 +75,7 @@ class Slopes:
 
     def __init__(
         self,
-        rounding: Rounded,
+        loss: Loss,
         Y: Array,
         c: Array,
         P: Array,
@@ -95,31 +84,26 @@ class Slopes:
         s: Array,
         tilt: Array | None = None,
     ) -> None:
-        self.tilt, self.S = tilt, np.zeros((Y.shape[1], P.shape[1], P.shape[1]))
-        self.points = b.shape[1] // Y.shape[1]
-        self.rounding = rounding if self.points == 1 else rounding.repeated(self.points)
-        self.first, self.Y = rounding, Y
-        self.y, self.c = np.tile(Y, self.points), np.tile(c, self.points)
+        k = Y.shape[1]
+        self.tilt, self.S = tilt, np.zeros((k, P.shape[1], P.shape[1]))
+        self.points = points = b.shape[1] // k
+        self.loss = loss if points == 1 else columns_of(loss, np.tile(np.arange(k), points))
+        self.y, self.c = np.tile(Y, points), np.tile(c, points)
         self.P, self.b, self.curvature, self.s = P, b, curvature, s
         self.F, self.v = np.empty_like(self.y), np.empty_like(self.y)
-        self.before = np.zeros_like(self.y) if rounding.earlier else None
 
     def __call__(self, F: Array, part: slice, R: Any) -> Array:
         F = self.F[part] = F + self.P[part] @ self.b
-        y, rounding = self.y[part], self.rounding.of(part)
-        if self.before is not None:
-            before = self.first.of(part).centre(self.Y[part], R, self.P[part])
-            self.before[part] = np.tile(before, self.points)
-            F = F + rounding.mu * self.before[part]
-        v = rounding.rounded.gradient(y, F)
+        y, loss = self.y[part], rows_of(self.loss, part)
+        v = loss.gradient(y, F)
         if self.points == 1:
-            D = np.broadcast_to(rounding.rounded.curvature(y, F), F.shape)
+            D = np.broadcast_to(loss.curvature(y, F), F.shape)
             self.S += np.einsum("nk,np,nq->kpq", self.c[part] * D, self.P[part], self.P[part])
             if self.curvature is not None:
                 self.curvature.add(D, self.s[part], self.P[part], R)
             if self.tilt is not None:
                 # Far out a loss has its smallest and largest slope.
-                ends = (rounding.rounded.gradient(y, np.full(F.shape, far)) for far in (-FAR, FAR))
+                ends = (loss.gradient(y, np.full(F.shape, far)) for far in (-FAR, FAR))
                 v = np.clip(v - D * (self.P[part] @ self.tilt), *ends)
         self.v[part] = v
         return np.asarray(self.c[part] * v)
@@ -127,31 +111,16 @@ class Slopes:
     def sums(self) -> Sums:
         """Return the sums that make value and gap."""
         y, c, P, F, v = self.y, self.c, self.P, self.F, self.v
-        loss, rounded, mu = self.rounding.loss, self.rounding.rounded, self.rounding.mu
-        G, shifted = c * v, F
-        if self.before is not None:
-            shifted = F + mu * self.before
-        smooth = rounded.value(y, shifted)
-        if self.before is not None:
-            smooth -= 0.5 * mu * self.before**2
-        value = smooth if loss.smooth else loss.value(y, F)
-        young = np.zeros(1)
-        if self.tilt is not None or not loss.smooth:
-            young = np.maximum(value + loss.conjugate(y, v) - v * F, 0.0)
+        G, value, young = c * v, self.loss.value(y, F), np.zeros(1)
+        if self.tilt is not None:
+            young = np.maximum(value + self.loss.conjugate(y, v) - v * F, 0.0)
         return Sums(
             free=P.T @ G,
             S=self.S,
             size=np.abs(P).T @ np.maximum(np.abs(G), 1e-6 * c),
-            smooth=np.sum(c * smooth, axis=0),
             loss=np.sum(c * value, axis=0),
             young=np.sum(c * young, axis=0),
         )
-
-    def curved(self) -> NDArray[np.bool_]:
-        """Answer which rows are curved for which of the problems, at the only point."""
-        F = self.F if self.before is None else self.F + self.rounding.mu * self.before
-        D = np.broadcast_to(self.rounding.rounded.curvature(self.y, F), F.shape)
-        return np.asarray((D > 0) & (self.c > 0))
 
 
 class Curvature:
@@ -207,15 +176,12 @@ def curvature(problem: Problem, state: dict[str, Any], sample: FingerprintSample
     """Return the sum of curvatures over the rows of a sample, each counted once."""
     block = Block(sample.X, sample.y, sample.s, 0)
     X, Y, s, P, loss = problem.admit(block, sample.rows)
-    rounding = Rounded(loss, state)
     total = Curvature(problem, s, P)
 
     def slopes(F: Array, part: slice, R: Any) -> Array:
-        own, y, p = rounding.of(part), Y[part], P[part]
-        F = F + p @ state["b"]
-        if own.earlier:
-            F = F + own.mu * own.centre(y, R, p)
-        total.add(np.broadcast_to(own.rounded.curvature(y, F), F.shape), s[part], p, R)
+        F = F + P[part] @ state["b"]
+        D = np.broadcast_to(rows_of(loss, part).curvature(Y[part], F), F.shape)
+        total.add(D, s[part], P[part], R)
         return F[:, :0]
 
     problem.sweep(X, state["A"], slopes, rows=CURVATURE_ROWS)
@@ -231,19 +197,14 @@ def product(block: Block, problem: Problem, state: dict[str, Any]) -> Sums:
     quadratic = loss.quadratic
     A = V if quadratic else np.hstack([V, state["A"]])
     if not quadratic:
-        loss = columns_of(loss, columns)
-        rounding = Rounded(loss, state, columns)
-        Y = Y[:, columns]
+        loss, Y = columns_of(loss, columns), Y[:, columns]
 
     def slopes(F: Array, part: slice, R: Any) -> Array:
         nonlocal free
         p, D = P[part], c[part]
         if not quadratic:
-            own = rounding.of(part)
             at = F[:, len(columns) :] + p @ state["b"]
-            if own.earlier:
-                at = at + own.mu * own.centre(Y[part], R, p)
-            D = D * (own.rounded.curvature(Y[part], at) + MIN_CURVATURE_SHARE)
+            D = D * (rows_of(loss, part).curvature(Y[part], at) + MIN_CURVATURE_SHARE)
         G: Array = D * (F[:, : len(columns)] + p @ b)
         free = free + p.T @ G
         return G

@@ -21,8 +21,7 @@ from mercer.data.base import Block
 from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
-from mercer.reduced.problem import Problem
-from mercer.reduced.rounded import Rounded
+from mercer.reduced.problem import Problem, rows_of
 
 __all__ = ["Cost", "approximation_cost"]
 
@@ -72,12 +71,10 @@ def duals(
         a = -c * state["slopes"][:, place].reshape(problem.k, -1).T
         features = problem.map.features(np.asarray(problem.map.raw(X)))
         return a.reshape(-1, views, problem.k).sum(axis=1), features
-    rounding = Rounded(loss, state)
 
     def slopes(F: Array, part: slice, R: Any) -> Array:
-        own = rounding.of(part)
-        F = F + P[part] @ state["b"] + own.mu * own.centre(Y[part], R, P[part])
-        a[part] = -c[part] * own.rounded.gradient(Y[part], F)
+        F = F + P[part] @ state["b"]
+        a[part] = -c[part] * rows_of(loss, part).gradient(Y[part], F)
         features[part] = problem.map.features(R)
         return F[:, :0]
 

@@ -8,6 +8,7 @@ in float32 where that has enough digits, and end with a certificate in float64.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from mercer._typing import Array
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Sums
 from mercer.data.keeping import Keeping
-from mercer.losses.base import QuadraticDualLoss
+from mercer.losses.base import Loss, QuadraticDualLoss
 from mercer.reduced.multipliers import Point, Report, Search, search
 from mercer.reduced.newton import MAX_DUAL_RESIDUAL, Minimum, Newton, residual_gap
 from mercer.reduced.oracle import Evaluation, Oracle
@@ -43,8 +44,6 @@ from mercer.reduced.row_state import (
 )
 from mercer.solvers.monitor import Progress
 from mercer.solvers.status import GAP_ROUNDING, Status
-
-__all__ = ["accepts", "minimize_kinked"]
 
 # Matrices of curvature that each problem has at once: its own, the sum over blocks so far, and that
 # of a block. Two more are those of a step, which problems make one after the other.
@@ -73,32 +72,57 @@ STILL_SINGLE_STEPS, STILL_STEPS = 10, 30
 START_BLOCK_ROWS = 16384
 
 
-def accepts(oracle: Oracle) -> bool:
-    """Answer whether a problem is one of losses with kinks whose rows can keep their state.
+def largest_map(loss: Loss, passes: Passes) -> int:
+    """Return how many features memory has room for, by the matrices of one problem.
 
     Parameters
     ----------
-    oracle : Oracle
+    loss : Loss
+    passes : Passes
     """
-    loss = oracle.problem.loss
-    return not loss.smooth and isinstance(loss, QuadraticDualLoss) and oracle.passes.room > 0.0
+    if loss.smooth:
+        return sys.maxsize  # bounded where the passes are opened
+    if not isinstance(loss, QuadraticDualLoss):
+        raise ValueError(
+            f"{loss!r} is nondifferentiable and its conjugate is not made of two parabolas: write "
+            "it as a ResidualLoss or a MarginLoss."
+        )
+    return int(np.sqrt(passes.room / (8.0 * (MATRICES + STEP_MATRICES))))
 
 
-def holding(oracle: Oracle) -> Held | None:
-    """Return what blocks are to keep; None where memory does not hold it.
+def check_memory(loss: Loss, passes: Passes, m: int) -> None:
+    """Raise ValueError where memory has no room for the matrices of a nondifferentiable loss.
+
+    Parameters
+    ----------
+    loss : Loss
+    passes : Passes
+    m : int
+        Number of features.
+    """
+    most = largest_map(loss, passes)
+    if m > most:
+        need = 8.0 * (MATRICES + STEP_MATRICES) * m * m / 1e9
+        raise ValueError(
+            f"a nondifferentiable loss needs {MATRICES + STEP_MATRICES} matrices of {m} by {m} "
+            f"numbers, {need:.3g} GB in half of memory_limit: use at most {most} landmarks or "
+            "random features, or raise memory_limit."
+        )
+
+
+def holding(oracle: Oracle) -> Held:
+    """Return what blocks are to keep, and whether in memory or in files.
 
     Parameters
     ----------
     oracle : Oracle
     """
     problem, passes = oracle.problem, oracle.passes
-    if passes.n is None:
-        return None
     single = problem.map.steepness <= MAX_SINGLE_STEEPNESS and _moderate(oracle)
     none = Held(problem, single, (False, False), False)
-    room = (passes.room - _matrix_bytes(oracle)) / passes.n - _state_bytes(oracle, none)
+    room = (passes.room - _matrix_bytes(oracle)) / oracle.pool.n - _state_bytes(oracle, none)
     if room < 0.0:
-        return None
+        return replace(none, in_files=True)
     double, half = (size * problem.map.m for size in (8.0, 4.0))
     values = double <= room, half <= room
     points = not values[single] and 8.0 * problem.p <= room
@@ -223,8 +247,8 @@ def _run(
     return None
 
 
-def minimize_kinked(how: Newton, oracle: Oracle, W: Array, b: Array) -> Minimum | None:
-    """Minimize all problems of an oracle; None where memory does not hold what rows keep.
+def minimize_kinked(how: Newton, oracle: Oracle, W: Array, b: Array) -> Minimum:
+    """Minimize all problems of an oracle.
 
     Parameters
     ----------
@@ -234,10 +258,7 @@ def minimize_kinked(how: Newton, oracle: Oracle, W: Array, b: Array) -> Minimum 
     W, b : (r, k) and (q, k) arrays
         Coefficients to begin with.
     """
-    held = holding(oracle)
-    if held is None:
-        return None
-    passes = oracle.passes
+    held, passes = holding(oracle), oracle.passes
     blocks = passes.source.keeping(answer, held, rows=passes.rows, n_jobs=_threads(oracle))
     with team(), blocks as keeping:
         return _Run(how, oracle, W, b).go(_Server(keeping, held, passes))
@@ -253,7 +274,7 @@ class _Run:
         self.k = W.shape[1]
         self.least = np.broadcast_to(np.asarray(how.least, dtype=float), (self.k,))
         self.spread = 0.5 * how.width
-        self.found = Minimum(W, b, np.full(self.k, self.spread), solver="method of multipliers")
+        self.found = Minimum(W, b, solver="method of multipliers")
         self.found.resolution = how.tol * float(np.sum(self.least))
         self.points: list[Point] = []
 
@@ -272,8 +293,7 @@ class _Run:
                 found.status = Status.CONVERGED if not open_ones else status or Status.STALLED
                 break
             if not server.single:
-                met = np.all(self._met(self._descend(value)))
-                found.status = Status.CONVERGED if met else Status.STALLED
+                found.status = Status.STALLED
                 break
             server.refine()
             for j in open_ones:
@@ -282,19 +302,6 @@ class _Run:
                 point.primal, point.dual = primal, primal - float(value.gap[j])
             status = self._search(server, how.tol, open_ones)
         return found
-
-    def _descend(self, value: Evaluation) -> Evaluation:
-        """Go on by Newton steps on rounded losses, which prove nothing, under the same bound."""
-        found = self.found
-        other = self.how.minimize(self.oracle, found.W, found.b)
-        assert other.value is not None
-        better = other.value.primal < value.primal
-        found.W, found.b = np.where(better, other.W, found.W), np.where(better, other.b, found.b)
-        primal = np.where(better, other.value.primal, value.primal)
-        gap = np.maximum(value.gap - (value.primal - primal), 0.0)
-        found.value = replace(value, primal=primal, gap=gap)
-        found.known = (found.W, found.b, found.mu)
-        return found.value
 
     def _met(self, value: Evaluation) -> NDArray[np.bool_]:
         goal = max(self.how.tol, GAP_ROUNDING) * np.maximum(np.abs(value.primal), self.least)
@@ -309,6 +316,7 @@ class _Run:
             loss, C = at_rows(self.problem.loss, pool.rows), self.problem.C * (pool.n / drawn)
             few = replace(held, problem=replace(self.problem, loss=loss, C=C))
             few = replace(few, values=(True, True), feature_bytes=8.0 * self.problem.map.r)
+            few = replace(few, in_files=False)
             points = [Point(W[:, j], b[:, j], mu) for j in range(self.k)]
             some = Arrays(pool.X, pool.y, pool.s)
             n_jobs = self.oracle.passes.n_jobs
@@ -369,7 +377,6 @@ class _Run:
         found, problem, d = self.found, self.problem, self.oracle.d
         W = found.W = np.stack([point.best[0] for point in self.points], axis=1)
         b = found.b = np.stack([point.best[1] for point in self.points], axis=1)
-        found.mu = np.array([point.mu for point in self.points])
         A = problem.map.lift(W)
         asked: dict[int, Any] = {ALL: Pick(np.asarray(self.oracle.pool.rows))}
         for j, point in enumerate(self.points):
@@ -393,7 +400,6 @@ class _Run:
         unknown = np.where(np.any(d != 0, axis=0), np.inf, primal)
         gap = np.where(wrong | np.isnan(gap), unknown, np.minimum(gap, unknown))
         found.value = Evaluation(
-            smooth=primal,
             primal=primal,
             gap=gap,
             gw=gw,
@@ -401,7 +407,6 @@ class _Run:
             young=sums["young"],
             residual=np.max(ratio, axis=0, initial=0.0),
             size=size,
-            active=np.array([point.active for point in self.points], dtype=float),
             H=None,
         )
-        found.known = (W, b, found.mu)
+        found.known = (W, b)

@@ -3,8 +3,7 @@ r"""Newton's method on the reduced problem, by passes over the rows.
 Curvature is summed over the rows where the loss is curved, over all or over some. If over all its
 factor gives the step; otherwise it preconditions conjugate gradients, whose products are passes
 in single precision. Slopes, values and the certificate are always those of all rows in double
-precision, so that rounding inside a step costs further steps and never digits of the answer. Kinks
-of a loss are rounded over a width that falls until the gap of the problem itself is met.
+precision, so that rounding inside a step costs further steps and never digits of the answer.
 """
 
 from __future__ import annotations
@@ -38,12 +37,6 @@ REUSED_STEPS = 5
 
 # Fractions of a step that are tried at once where the whole one does not descend.
 STEP_FRACTIONS = np.array([0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6])
-
-# A rounded problem is left where what is left of its gap is this part of what rounding adds. Its
-# width shrinks by this factor after a problem that took one step, or while there are so many curved
-# rows for every feature.
-ROUNDING_GAP_PART, WIDTH_FACTOR, CURVED_ROWS_PER_FEATURE = 0.3, 0.3, 6
-
 
 # Rows on straight pieces of a loss do not tell how far a free coefficient is to move. They count
 # for this part of the curvature of a loss that is as steep and curved over the first width, so that
@@ -81,8 +74,6 @@ class Minimum:
     ----------
     W, b : (r, k) and (q, k) arrays
         Coefficients.
-    mu : (k,) array
-        How far kinks were rounded.
     value : Evaluation
         Certificate at these.
     status : Status
@@ -93,7 +84,6 @@ class Minimum:
 
     W: Array
     b: Array
-    mu: Array
     value: Evaluation | None = None
     status: Status = Status.CONVERGED
     n_iter: int = 0
@@ -103,8 +93,6 @@ class Minimum:
     resolution: float = 0.0
     """Gap that counts as none."""
     solver: str = "reduced Newton"
-    bounded: bool = True
-    """Whether the gap is proved, and not only an estimate by which the search ended."""
     slopes: Array | None = None
     """Slopes of the losses (k, n, views) that the certificate is of, at the rows of the pool."""
 
@@ -122,7 +110,7 @@ class Newton:
     max_time : float, optional
         Largest number of seconds.
     width : float
-        Width over which kinks are rounded at first, in units of the decision function.
+        Range of decision values within which losses are curved, in units of these.
     least : float or (k,) array, default=0
         Value of a problem below which the gap has to be small beside this instead.
     single : bool, default=True
@@ -149,9 +137,7 @@ class Newton:
         oracle : Oracle
         W, b : (r, k) and (q, k) arrays
         """
-        found = Minimum(W, b, np.full(W.shape[1], self.width))
-        # Slopes of rounded losses balance the unpenalized columns only at the minimum in these.
-        found.bounded = oracle.problem.loss.smooth
+        found = Minimum(W, b)
         found.resolution = max(self.tol, ZERO_SHARE) * float(np.sum(self.least))
         descent = _Descent(self, oracle, found)
         try:
@@ -159,7 +145,7 @@ class Newton:
         except KeyboardInterrupt:
             if found.value is None:
                 raise
-            found.W, found.b, found.mu = found.known
+            found.W, found.b = found.known
             found.status = Status.INTERRUPTED
             if descent.balances:
                 found.value = descent.proved(found.value)
@@ -174,7 +160,7 @@ def residual_gap(b: Array, gb: Array, size: Array, width: float) -> Array:
     b, gb, size : (q, k) arrays
         Coefficients of the unpenalized columns, slopes in them, and the sizes of their terms.
     width : float
-        Width over which kinks were rounded at first.
+        Range of decision values within which losses are curved.
     """
     floor = STRAIGHT_CURVATURE * size / width
     moved = np.divide(gb * gb, floor, out=np.zeros_like(gb), where=floor > 0)
@@ -209,7 +195,6 @@ class _Descent:
         self.size = self.r + found.b.shape[0]
         self.start = time.perf_counter()
         self.single, self.tighter = how.single, 1.0
-        self.rounded = 0
         self.steps = MAX_DIRECTIONS
         self.factors: list[Factor] = []
         self.exact = np.zeros(self.k, dtype=bool)
@@ -250,7 +235,7 @@ class _Descent:
     def balances(self) -> bool:
         """Whether slopes are to balance unpenalized columns: those of a loss that has a dual."""
         loss = self.oracle.problem.loss
-        if not (loss.smooth and len(self.found.b)):
+        if not len(self.found.b):
             return False
         try:
             loss.conjugate(np.zeros(1), np.zeros(1))
@@ -274,9 +259,8 @@ class _Descent:
                 slack = np.finfo(float).eps * max(float(np.trace(S)), np.finfo(float).tiny)
                 tilt[:, j] += np.linalg.lstsq(S + slack * np.eye(len(S)), value.gb[:, j])[0]
             before = worst
-            value = oracle.evaluate(found.W, found.b, found.mu, "balance", False, tilt)
-        found.value = self.proved(value)
-        found.known = (found.W, found.b, found.mu)
+            value = oracle.evaluate(found.W, found.b, "balance", False, tilt)
+        found.value, found.known = self.proved(value), (found.W, found.b)
 
     def proved(self, value: Evaluation) -> Evaluation:
         """Return a certificate with the gap that its slopes prove."""
@@ -308,8 +292,6 @@ class _Descent:
             ended = self._ended(live)
             if ended is not None:
                 return ended
-            if not self.oracle.problem.loss.smooth:
-                self._round(live, tolerance)
             if not self._step(live):
                 if not self.single:
                     return Status.STALLED
@@ -325,32 +307,12 @@ class _Descent:
         how = replace(
             self.how, tol=max(self.how.tol, START_GAP), max_iter=MAX_START_STEPS, listener=None
         )
-        first = _Descent(how, few, Minimum(found.W, found.b, found.mu))
+        first = _Descent(how, few, Minimum(found.W, found.b))
         first.run()
-        found.W, found.b, found.mu = first.found.W, first.found.b, first.found.mu
-        oracle.recall(few)
+        found.W, found.b = first.found.W, first.found.b
         if quadratic:
             # The curvature that was estimated from these rows is the same everywhere.
             self.factors, self.exact = first.factors, np.zeros(self.k, dtype=bool)
-
-    def _round(self, live: NDArray[np.bool_], tolerance: Array) -> None:
-        """Round kinks around the slopes found, and less, where steps bring no more progress.
-
-        Rounding around known slopes costs nothing where they are the right ones, so that the gap
-        falls although the width stays; a smaller width makes it fall faster, but leaves fewer rows
-        to tell the curvature.
-        """
-        found, value = self.found, self.found.value
-        assert value is not None
-        settled = live & (value.gap - value.young <= ROUNDING_GAP_PART * value.young)
-        if not np.any(settled):
-            return
-        self.oracle.remember(found.W, found.b, np.where(settled, found.mu, 0.0))
-        easy = found.n_iter - self.rounded <= 1
-        narrow = settled & (easy | (value.active > CURVED_ROWS_PER_FEATURE * self.size))
-        found.mu = np.where(narrow, WIDTH_FACTOR * found.mu, found.mu)
-        self.rounded = found.n_iter
-        self._look("round")
 
     def _ended(self, live: NDArray[np.bool_]) -> Status | None:
         """Tell whoever listens where the search is, and whether it is to end there."""
@@ -396,7 +358,7 @@ class _Descent:
         if not slow and now.iteration - since < STILL_STEPS:
             return False
         found.value, found.known = self.there
-        found.W, found.b, found.mu = found.known
+        found.W, found.b = found.known
         return True
 
     # Curvature -----------------------------------------------------------------------------------
@@ -409,7 +371,7 @@ class _Descent:
         kept = quadratic or (self.steps <= REUSED_STEPS and not np.any(self.exact))
         # Nor does the last point need one: after the deadline there is no next step.
         known = bool(self.factors) and (kept or not time_left())
-        value = self.oracle.evaluate(found.W, found.b, found.mu, name, not known)
+        value = self.oracle.evaluate(found.W, found.b, name, not known)
         if value.H is not None:
             self._curve(value.H, value.size)
         elif not known:
@@ -418,7 +380,7 @@ class _Descent:
         # estimate, by which the search ends.
         free = np.vstack([np.zeros_like(value.gw), value.gb])
         gap = value.gap + np.sum(free * self._solve(free), axis=0)
-        found.value, found.known = replace(value, gap=gap), (found.W, found.b, found.mu)
+        found.value, found.known = replace(value, gap=gap), (found.W, found.b)
 
     def _curve(self, curved: Summed, size: Array) -> None:
         """Factorize the curvature."""
@@ -474,9 +436,9 @@ class _Descent:
         self._look("value")
         found.n_iter += 1
         # Sums of n numbers are known to about this; below it no value tells up from down.
-        rounding = 1e-13 * np.abs(value.smooth)
+        rounding = 1e-13 * np.abs(value.primal)
         assert found.value is not None
-        worse = live & ~(found.value.smooth <= value.smooth + 1e-4 * descent + rounding)
+        worse = live & ~(found.value.primal <= value.primal + 1e-4 * descent + rounding)
         # A step to the minimum of a parabola leaves no slope along it. Where much is left, as on
         # the tail of the logistic loss of separable classes, the next one is longer.
         left = np.sum(np.vstack([found.value.gw, found.value.gb]) * delta, axis=0)
@@ -501,14 +463,14 @@ class _Descent:
         found = self.found
         if not time_left():
             found.W, found.b = old
-            found.value, found.known = value, (*old, found.mu)
+            found.value, found.known = value, old
             return True
         W = np.hstack([old[0] + t * delta[: self.r] for t in STEP_FRACTIONS])
         b = np.hstack([old[1] + t * delta[self.r :] for t in STEP_FRACTIONS])
-        tried = self.oracle.evaluate(W, b, found.mu, "search", curved=False)
-        values = tried.smooth.reshape(len(STEP_FRACTIONS), self.k)
+        tried = self.oracle.evaluate(W, b, "search", curved=False)
+        values = tried.primal.reshape(len(STEP_FRACTIONS), self.k)
         best = np.argmin(values, axis=0)
-        fell = values[best, np.arange(self.k)] < value.smooth
+        fell = values[best, np.arange(self.k)] < value.primal
         t = np.where(worse, np.where(fell, STEP_FRACTIONS[best], 0.0), 1.0)
         found.W, found.b = old[0] + t * delta[: self.r], old[1] + t * delta[self.r :]
         self.steps = MAX_DIRECTIONS
@@ -541,7 +503,6 @@ class _Descent:
                 Hw, Hb = oracle.product(
                     found.W,
                     found.b,
-                    found.mu,
                     p[: self.r],
                     p[self.r :],
                     columns[going],

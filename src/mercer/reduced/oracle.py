@@ -32,7 +32,7 @@ __all__ = ["CURVATURE_ROWS_PER_FEATURE", "SIZE_ROWS", "Evaluation", "Oracle", "S
 
 # Number of rows that one of a pool has to stand for, if the pool is to be minimized first. That
 # costs as many estimates of the curvature as it saves, and saves half of the passes.
-MIN_ROWS_PER_DRAWN, MIN_KINKED_ROWS_PER_DRAWN = 8, 32
+MIN_ROWS_PER_DRAWN = 8
 
 # Relative error of a sum of products, and that of a curvature of one that does no harm.
 ROUNDING, MAX_CURVATURE_ERROR = 64 * 2.0**-53, 1e-3
@@ -61,27 +61,22 @@ class Evaluation:
 
     Parameters
     ----------
-    smooth : (k,) array
-        Value of the problem with its kinks rounded.
     primal, gap : (k,) arrays
-        Value of the problem itself, and how far above its minimum it can be if B'a = 0.
+        Value of the problem, and how far above its minimum it can be if B'a = 0.
     gw, gb : (r, k) and (q, k) arrays
-        Slopes of the rounded problem.
+        Slopes in the features and in the free columns.
     young : (k,) array
-        Part of the gap that is due to rounding.
+        Part of the gap that is of slopes other than those of the losses at the point.
     residual : (k,) array
         Largest entry of B'a over the size of its terms.
     size : (q, k) array
         Sizes of these terms.
-    active : (k,) array
-        Rows where the loss is curved.
     H : Summed or None
         Curvature.
     S : (k, q, q) array or None
         Curvature of the free columns, where slopes were tilted.
     """
 
-    smooth: Array
     primal: Array
     gap: Array
     gw: Array
@@ -89,7 +84,6 @@ class Evaluation:
     young: Array
     residual: Array
     size: Array
-    active: Array
     H: Summed | None
     S: Array | None = None
 
@@ -115,13 +109,7 @@ class Oracle:
         size = problem.map.r + problem.free
         self.by_landmarks = problem.map.low_memory and problem.loss.quadratic
         self.dense = size <= MAX_DENSE_FEATURES and not self.by_landmarks
-        self.rows_for_curvature = CURVATURE_ROWS_PER_FEATURE * size
         k, q = problem.k, problem.free
-        self._earlier: dict[str, Array] = {
-            "A0": np.zeros((problem.map.m, 0)),
-            "b0": np.zeros((q, 0)),
-            "mu0": np.zeros((0, k)),
-        }
         self.d = np.zeros((q, k))
         self.feasible = True
         if problem.walls is not None:
@@ -160,30 +148,17 @@ class Oracle:
         """
         pool, drawn = self.pool, len(self.pool.keys)
         rowwise = any(np.ndim(v) == 1 for v in self.problem.loss.get_params(deep=False).values())
-        many = MIN_ROWS_PER_DRAWN if self.problem.loss.smooth else MIN_KINKED_ROWS_PER_DRAWN
-        if rowwise or pool.n < many * drawn:
+        if rowwise or pool.n < MIN_ROWS_PER_DRAWN * drawn:
             return None
         some = Arrays(pool.X, pool.y, pool.s)
         rows = Passes(some, self.passes.rows, n_jobs=self.passes.n_jobs)
         problem = replace(self.problem, C=self.problem.C * (pool.n / drawn))
         return Oracle(problem, rows, replace(pool, n=drawn))
 
-    def recall(self, other: Oracle) -> None:
-        """Round kinks around the same slopes as another oracle."""
-        self._earlier = dict(other._earlier)
-
-    def remember(self, W: Array, b: Array, mu: Array) -> None:
-        """Round kinks from now on around the slopes at a point, for problems where mu is not 0."""
-        A = self.problem.map.lift(W)
-        for name, value in (("A0", A), ("b0", b)):
-            self._earlier[name] = np.hstack([self._earlier[name], value])
-        self._earlier["mu0"] = np.vstack([self._earlier["mu0"], mu])
-
     def evaluate(
         self,
         W: Array,
         b: Array,
-        mu: Array,
         name: str = "value",
         curved: bool = True,
         tilt: Array | None = None,
@@ -194,8 +169,6 @@ class Oracle:
         ----------
         W, b : (r, j k) and (q, j k) arrays
             Coefficients of features and free columns; those of one point after the other.
-        mu : (k,) array
-            How far kinks are rounded.
         name : str
             What the pass is called.
         curved : bool, default=True
@@ -203,11 +176,7 @@ class Oracle:
         tilt : (q, k) array, optional
             By what slopes of curved rows are changed; see :class:`Slopes`.
         """
-        smooth = self.problem.loss.smooth
-        state = self.state(W, b, mu) | {
-            "dense": curved and self.dense,
-            "sample": self.rows_for_curvature if curved and not (self.dense or smooth) else 0,
-        }
+        state = self.state(W, b) | {"dense": curved and self.dense}
         if tilt is not None:
             state["tilt"] = tilt
         sums = self.passes(name, evaluate, self.problem, state)
@@ -219,7 +188,6 @@ class Oracle:
         size = sums["size"] + np.abs(d)
         ratio = np.divide(np.abs(gb), size, out=np.zeros_like(gb), where=size > 0)
         return Evaluation(
-            smooth=norm + tilt + sums["smooth"],
             primal=norm + tilt + sums["loss"],
             gap=gap,
             gw=gw,
@@ -227,14 +195,13 @@ class Oracle:
             young=sums["young"],
             residual=np.max(ratio, axis=0, initial=0.0),
             size=size,
-            active=sums["active"],
             H=self._curvature(sums, state) if curved and not self.by_landmarks else None,
             S=sums["S"],
         )
 
-    def state(self, W: Array, b: Array, mu: Array) -> dict[str, Any]:
+    def state(self, W: Array, b: Array) -> dict[str, Any]:
         """Return a point as passes see it."""
-        return {"A": self.problem.map.lift(W), "b": b, "mu": mu, **self._earlier}
+        return {"A": self.problem.map.lift(W), "b": b}
 
     def landmark_factors(self) -> list[LandmarkFactor]:
         """Return what preconditions the problems, from the landmarks: one for every weight."""
@@ -250,7 +217,7 @@ class Oracle:
         if self.dense:
             H = np.stack([in_features(self.problem, S) for S in sums["H"]])
             return Summed(H, np.ones(self.problem.k, dtype=bool))
-        sample: FingerprintSample = self.pool if self.problem.loss.smooth else sums["sample"]
+        sample = self.pool
         H = curvature(self.problem, state, sample) * (sample.n / max(1, len(sample.keys)))
         # Rows that are equal are drawn once, so that a sample of all may still not be all.
         exact = len(sample.keys) == sample.n
@@ -260,7 +227,6 @@ class Oracle:
         self,
         W: Array,
         b: Array,
-        mu: Array,
         V: Array,
         vb: Array,
         columns: NDArray[np.intp],
@@ -270,6 +236,6 @@ class Oracle:
         lift = self.problem.map.lift
         state: dict[str, Any] = {"V": lift(V), "vb": vb, "columns": columns, "single": single}
         if not self.problem.loss.quadratic:
-            state |= {"A": lift(W[:, columns]), "b": b[:, columns], "mu": mu, **self._earlier}
+            state |= {"A": lift(W[:, columns]), "b": b[:, columns]}
         sums = self.passes("curvature", product, self.problem, state)
         return V + self.problem.map.lower(sums["raw"]), sums["free"]

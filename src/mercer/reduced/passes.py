@@ -50,7 +50,7 @@ class Passes:
     directory: Any = None
     bar: Callable[[str, int | None], AbstractContextManager[Any]] | None = None
     room: float = 0.0
-    """Bytes in which rows may be held from one pass to the next; none where rows are elsewhere."""
+    """Bytes in which rows may be held from one pass to the next."""
 
     low_memory: bool = False
     """Whether there is no room for a second matrix of m by m numbers in double precision."""

@@ -15,6 +15,11 @@ had.
 
 from __future__ import annotations
 
+import mmap
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -58,6 +63,9 @@ CHANGED_SHARE = 0.25
 
 # Difference of two weights, in units of the larger, up to which they are the same.
 SAME_WEIGHT = 1e-6
+
+# Bytes of a temporary file of what rows keep: a file takes a descriptor of the process.
+FILE_BYTES = 2**28
 
 # Part of its weight that a row counts for at least, in the sizes that residuals are compared with.
 MIN_SIZE_SHARE = 1e-6
@@ -172,6 +180,8 @@ class Held:
         Whether points are kept where values are not.
     feature_bytes : float
         Of a row, on average, in which features may be kept.
+    in_files : bool
+        Whether the numbers of every row are kept in temporary files, which are mapped into memory.
     """
 
     problem: Problem
@@ -179,6 +189,7 @@ class Held:
     values: tuple[bool, bool]
     points: bool
     feature_bytes: float = 0.0
+    in_files: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         # Rows make features, wherever they are.
@@ -198,11 +209,37 @@ def _constant(value: float, n: int) -> Array:
     return np.full(n, value)
 
 
-def _compact(values: Array) -> Array:
-    """Return an array, the one that all blocks share where its numbers are equal."""
+def _compact(values: Array, place: Callable[[Array], Array]) -> Array:
+    """Return an array where it is to be, the one that all blocks share if its numbers are equal."""
     values = np.ascontiguousarray(values)
     same = len(values) > 0 and values[0] == values[-1] and bool(np.all(values == values[0]))
-    return _constant(float(values[0]), len(values)) if same else values
+    return _constant(float(values[0]), len(values)) if same else place(values)
+
+
+class _TemporaryFiles:
+    """Arrays in files without names, mapped into memory: a file goes with its last array."""
+
+    def __init__(self) -> None:
+        self.lock, self.used = threading.Lock(), 0
+        self.last: Callable[[], mmap.mmap | None] = lambda: None
+
+    def __call__(self, values: Array) -> Array:
+        """Return a copy of an array that memory need not hold."""
+        size = max(1, values.nbytes)
+        with self.lock:
+            file = self.last()
+            if file is None or self.used + size > len(file):
+                with tempfile.TemporaryFile() as new:
+                    new.truncate(max(size, FILE_BYTES))
+                    file = mmap.mmap(new.fileno(), max(size, FILE_BYTES))
+                self.last, self.used = weakref.ref(file), 0
+            start, self.used = self.used, self.used + -(-size // 64) * 64
+        placed = np.frombuffer(file, values.dtype, values.size, start).reshape(values.shape)
+        placed[...] = values
+        return placed
+
+
+in_file = _TemporaryFiles()
 
 
 class ProblemRows:
@@ -217,23 +254,36 @@ class ProblemRows:
         largest slope of the loss.
     P : (N, q) array
         Unpenalized columns.
+    place : callable
+        From an array to the same where it is to be kept.
     """
 
-    def __init__(self, c: Array, terms: tuple[Array, ...], P: Array) -> None:
-        self.c, self.terms, self.P = _compact(c), tuple(map(_compact, terms)), P
+    def __init__(
+        self, c: Array, terms: tuple[Array, ...], P: Array, place: Callable[[Array], Array]
+    ) -> None:
+        self.place, self.P = place, P
+        self.c, *self.terms = (_compact(values, place) for values in (c, *terms))
         self.constant = P.shape[1] == 1 and bool(np.all(P == 1.0))
         """Whether the only unpenalized function is the constant, whose sums loops make."""
         above, below, _, _, low, high = self.terms
-        self.f, self.g = np.zeros(len(c)), np.zeros(0)
+        self.f, self.g = (place(np.zeros(len(c))) for _ in range(2))
         # Slopes before any are known: of no loss, or halfway at a kink.
         with np.errstate(invalid="ignore"):  # slopes without an end have no middle
             middle = np.where(np.isfinite(high - low), 0.5 * (low + high), 0.0)
-        self.v0 = np.where(above > below, 0.0, middle)
-        self.v, self.best = self.v0.copy(), self.v0.copy()
+        v0 = np.where(above > below, 0.0, middle)
+        self.v0, self.v, self.best = (place(v0.copy()) for _ in range(3))
         self.known: tuple[Array, Array] | None = None
         """Weighted slopes whose sum over raw functions is known, and that sum."""
-        self.weights, self.mu = np.zeros(len(c), dtype=np.float32), 0.0
+        self.weights, self.mu = place(np.zeros(len(c), dtype=np.float32)), 0.0
         """Weights of the last curvature, and the width then."""
+
+    def remember(self, u: Array, total: Array) -> None:
+        """Keep weighted slopes whose sum over raw functions is known, and that sum."""
+        if self.known is None:
+            self.known = self.place(u), total
+        else:
+            self.known[0][:] = u
+            self.known = self.known[0], total
 
     def change(self, one: Request) -> None:
         """Do what was decided since the last request."""
@@ -318,14 +368,15 @@ class BlockRows:
         self.points = X if held.points else None
         self.R: Any = None
         c = np.broadcast_to(s * problem.C, Y.shape)
-        self.own = []
+        place = in_file if held.in_files else np.asarray
+        self.own, P = [], place(P)
         for j in range(problem.k):
             one = single_problem(columns_of(loss, np.array([j])))
             assert isinstance(one, QuadraticDualLoss)
             t = one.dual_terms(Y[:, j], np.ones(len(Y)))
             # Coefficients are slopes of the other sign.
             terms = (-t.p_neg, -t.p_pos, t.q_neg, t.q_pos, -t.upper, -t.lower)
-            self.own.append(ProblemRows(c[:, j], terms, P))
+            self.own.append(ProblemRows(c[:, j], terms, P, place))
         self.room = int(held.feature_bytes * self.n)
         self._forget_features()
 
@@ -338,8 +389,8 @@ class BlockRows:
     def state_bytes(self) -> float:
         """Bytes that rows take beside points, values and features."""
         own = self.own[0]
-        # Weighted slopes whose sum is known, and a step, come later.
-        arrays = [own.f, own.f, own.f, own.v0, own.v, own.best]
+        # Weighted slopes whose sum is known come later.
+        arrays = [own.f, own.f, own.g, own.v0, own.v, own.best]
         shared = own.c, *own.terms
         arrays += [one for one in shared if one is not _constant(float(one[0]), len(one))]
         arrays.append(own.weights)
@@ -418,7 +469,7 @@ class BlockRows:
                 changed = np.flatnonzero(u != own.known[0])
                 if len(changed) <= CHANGED_SHARE * self.n:
                     self._add(X, changed, u[changed] - own.known[0][changed], own.known[1])
-                    own.known = u, own.known[1]
+                    own.remember(u, own.known[1])
                     found[j]["raw"] = own.known[1].copy()
                     continue
             whole[j] = u
@@ -429,11 +480,12 @@ class BlockRows:
         U = np.stack(list(whole.values()), axis=1) if whole else np.zeros((self.n, 0))
         F, raw = self._swept(X, A, U)
         for column, (j, one) in zip(F.T, ahead.items(), strict=True):
-            own, values = self.own[j], np.repeat(column, self.views)
-            own.f, own.g = (own.f, values) if one.step else (values, own.g)
+            own = self.own[j]
+            values = own.g if one.step else own.f
+            values[:] = np.repeat(column, self.views)
             found[j] = Sums(columns=own.c @ np.square(own.P))
         for total, (j, u) in zip(raw.T, whole.items(), strict=True):
-            self.own[j].known = u, total.copy()
+            self.own[j].remember(u, total.copy())
             found[j]["raw"] = total.copy()
         return found
 

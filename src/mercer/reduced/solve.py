@@ -22,7 +22,7 @@ from mercer.reduced.base import MAX_DENSE_FEATURES, Approximation, FeatureMap
 from mercer.reduced.block_sums import CURVATURE_ROWS, score
 from mercer.reduced.census import Census
 from mercer.reduced.cost import COST_ROWS, SOLVED_ROWS, Cost, approximation_cost
-from mercer.reduced.kinked import MATRICES, accepts, minimize_kinked
+from mercer.reduced.kinked import MATRICES, check_memory, largest_map, minimize_kinked
 from mercer.reduced.newton import Minimum, Newton
 from mercer.reduced.oracle import SIZE_ROWS, Oracle
 from mercer.reduced.passes import Passes
@@ -255,14 +255,13 @@ def open_passes(
             most = _largest(fewer, m)
             raise ValueError(f"{error}; {most} centres fit" if most else str(error)) from None
     memory = parse(how.memory_limit) if source.memory is None else source.memory
-    room = HELD_MEMORY_SHARE * memory if source.keeps else 0.0
     return Passes(
         source,
         rows=height,
         n_jobs=how.n_jobs,
         directory=how.checkpoint,
         bar=bar,
-        room=room,
+        room=HELD_MEMORY_SHARE * memory,
         low_memory=bool(refusal),
         refusal=refusal,
     )
@@ -308,6 +307,8 @@ def solve(
         Coefficients to begin with.
     """
     start = time.perf_counter()
+    if phi is not None or how.number != "auto":
+        check_memory(task.loss, passes, int(how.number) if phi is None else phi.r)
     phi = choose_map(task, census, passes, how) if phi is None else phi
     limit = FACTOR_MEMORY_SHARE * parse(how.memory_limit) / (8.0 * (phi.r + 8) ** 2)
     limit /= 1 if task.loss.smooth else MATRICES
@@ -335,18 +336,11 @@ def solve(
 
 def _shortfall(solution: ReducedSolution) -> str:
     """Return what a fit lacks that did not converge, and what to do about it."""
-    if np.isfinite(solution.gap):
-        return (
-            f"the fit ended early ({solution.status.value}): its objective can be "
-            f"{solution.gap:.3g} above the minimum {solution.dual:.6g} among these functions, a "
-            f"relative gap of {solution.relative_gap:.2g}. Allow more iterations or time, or scale "
-            "the inputs."
-        )
     return (
-        f"the fit ended without a bound ({solution.status.value}): how far its objective "
-        f"{solution.objective:.6g} is above the minimum was not computed, because the loss is "
-        "nondifferentiable and the state of each row was not kept. Raise memory_limit, give the "
-        "rows as one source and not as Parts, or use a smooth loss."
+        f"the fit ended early ({solution.status.value}): its objective can be "
+        f"{solution.gap:.3g} above the minimum {solution.dual:.6g} among these functions, a "
+        f"relative gap of {solution.relative_gap:.2g}. Allow more iterations or time, or scale "
+        "the inputs."
     )
 
 
@@ -366,6 +360,8 @@ def choose_map(task: Task, census: Census, passes: Passes, how: Approximation) -
         return how.settle(task.kernel, census.pool, C) if phi is None else phi
     quick = replace(task, tol=10.0 * task.tol, listener=None)
     share = min(HELD_OUT_SHARE, MAX_HELD_OUT_ROWS / census.n)
+    # More functions than a quarter of the rows are no approximation any more.
+    most = min(how.largest, census.n // 4, largest_map(task.loss, passes))
     m, best, phi = min(FIRST_FUNCTIONS, len(census.pool.keys)), np.inf, None
     while True:
         wider = how.set_m(m).settle(task.kernel, census.pool, C)
@@ -373,14 +369,13 @@ def choose_map(task: Task, census: Census, passes: Passes, how: Approximation) -
         oracle, found = minimize_reduced(quick, problem, passes, census.pool)
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # there is no machine yet
-        sums = passes("score", score, problem, oracle.state(found.W, found.b, found.mu))
+        sums = passes("score", score, problem, oracle.state(found.W, found.b))
         each = sums["loss"] / np.maximum(sums["weight"], 1e-300)
         error = float(np.sum(each if problem.walls is None else problem.walls.score(each, found.b)))
         if phi is not None and not error < (1.0 - MIN_ERROR_FALL) * best:
             return wider if error < best else phi
         phi, best = wider, error
-        # More functions than a quarter of the rows are no approximation any more.
-        if 2 * m > min(how.largest, census.n // 4):
+        if 2 * m > most:
             return phi
         m *= 2
 
@@ -466,8 +461,9 @@ def minimize_reduced(
         listener=listener,
     )
     start = (W, b) if first is None else first
-    found = minimize_kinked(newton, oracle, *start) if accepts(oracle) else None
-    return oracle, newton.minimize(oracle, *start) if found is None else found
+    if task.loss.smooth:
+        return oracle, newton.minimize(oracle, *start)
+    return oracle, minimize_kinked(newton, oracle, *start)
 
 
 def _bounded(oracle: Oracle, listener: Listener | None) -> Listener:
@@ -518,7 +514,7 @@ def _solve(
     problem = problem_of(task, phi, passes, how, columns)
     start = None if first is None else (first[0][:, columns], first[1][:, columns])
     oracle, found = minimize_reduced(task, problem, passes, census.pool, start)
-    state = oracle.state(found.W, found.b, found.mu) | {
+    state = oracle.state(found.W, found.b) | {
         "slopes": found.slopes,
         "rows": census.pool.rows,
     }
@@ -569,11 +565,6 @@ def _joined(
     rounding = sum(part.rounding for part in parts)
     rounding = rounding if rounding > GAP_ROUNDING * abs(primal) else 0.0
     dual, gap = primal - gap - 0.25 * rounding, gap + rounding
-    for part in parts:
-        if not part.found.bounded:
-            gap = np.inf
-            if part.found.status is Status.CONVERGED:
-                part.found.status = Status.UNBOUNDED
     worst = next((p.found for p in parts if p.found.status is not Status.CONVERGED), parts[0].found)
     penalties = np.concatenate([0.5 * np.sum(part.found.W**2, axis=0) for part in parts])
     unknown = np.full(len(penalties), np.nan)
@@ -581,7 +572,7 @@ def _joined(
         a=np.concatenate([part.A.T.ravel() for part in parts]),
         b=np.concatenate([part.found.b.T.ravel() for part in parts]),
         objective=primal,
-        dual=dual if np.isfinite(gap) else -np.inf,
+        dual=dual,
         gap=gap,
         violation=max(float(np.max(np.abs(v.gw), initial=0.0)) for v in values if v is not None),
         residual=max(float(np.max(v.residual, initial=0.0)) for v in values if v is not None),

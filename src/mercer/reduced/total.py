@@ -118,7 +118,7 @@ def total_gap(
         columns = zip(risks, a.T, state["b"].T, strict=True)
         bounds = [_lower_bound(*column, further) for column in columns]
         return Total(max(0.0, primal - sum(bounds)), True)
-    if not (found.bounded and np.all(np.isfinite(value.gap))):
+    if not np.all(np.isfinite(value.gap)):
         return Total(np.nan, False)
     scaled = problem.walls is None and not np.any(at_zero)
     return Total(_estimated(found.W - value.gw, value, cost, scaled), False)

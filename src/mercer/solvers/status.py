@@ -46,7 +46,6 @@ class Status(enum.Enum):
     STOPPED = "stopped by a callback"
     INTERRUPTED = "interrupted from the keyboard"
     STALLED = "no further progress in floating point"
-    UNBOUNDED = "tolerance met, but no bound is known"
     LOOSE = "tolerance met, but the duality gap is not small"
 
     def __reduce__(self) -> tuple[type[Status], tuple[str]]:
