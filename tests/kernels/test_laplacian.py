@@ -11,8 +11,8 @@ from mercer import LSSVR, SVR
 from mercer.kernels import Gaussian, Laplacian, Matern
 from mercer.kernels.laplace_tiles import LaplaceTiles
 from mercer.kernels.stretched import stretch
-from mercer.reduced.frequencies import UnknownSpectrumError, frequencies
 from mercer.reduced.nystrom import Nystrom
+from mercer.reduced.random_features import UnknownSpectrumError, frequencies
 
 F, EPS = np.float32, np.finfo(np.float64).eps
 rng = np.random.default_rng(0)

@@ -32,7 +32,7 @@ from mercer.machines.kernel_kinds import compares_objects, is_function, is_preco
 from mercer.machines.one_vs_one import PairwiseClassifier
 from mercer.machines.one_vs_rest import OneVsRest
 from mercer.machines.regression import Regression
-from mercer.reduced.feature_maps import Waves
+from mercer.reduced.random_features import Waves
 
 __all__ = ["TRIED_POINTS", "regressor", "voted"]
 

@@ -19,7 +19,7 @@ from mercer.kernels.dot_product import Linear, Polynomial
 from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.named import median_distance
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
-from mercer.reduced.feature_maps import Waves
+from mercer.reduced.random_features import Waves
 from mercer.regularizers.null_space import NullSpace
 
 __all__ = ["Distance", "Preimages", "Reference", "descend", "fixed_point", "ridge"]
