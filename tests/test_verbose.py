@@ -196,5 +196,5 @@ class TestOneLineEach:
 
     def test_likelihoods_of_kriging(self, capsys):
         said = lines(capsys, UniversalKriging(nugget=0.1, optimize=True, verbose=1))
-        assert re.fullmatch(r"UniversalKriging, likelihood: \d+ evaluations, .+", said[0])
+        assert re.fullmatch(r"UniversalKriging, likelihood: \d+ evaluations \[.+", said[0])
         assert "restricted log-likelihood" in said[-1]

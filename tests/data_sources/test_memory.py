@@ -1,6 +1,5 @@
 """Memory is a parameter: read in words, turned into rows, and kept to."""
 
-import io
 import subprocess
 import sys
 
@@ -10,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from mercer.data import memory
-from mercer.data.progress import Bar
 
 
 @pytest.mark.parametrize(
@@ -123,38 +121,3 @@ def test_a_pass_over_files_larger_than_the_limit_keeps_to_it(tmp_path):
     assert rows > 1000  # the limit is used, not only kept
     assert used <= 30e6
     assert found == pytest.approx(total, rel=1e-5)  # products of single precision
-
-
-def test_a_bar_is_quiet_unless_it_is_a_terminal_or_asked():
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    plain, screen = io.StringIO(), Terminal()
-    ticks = iter(np.arange(0, 100, 0.15))
-    for stream in (plain, screen):
-        with Bar("pass", 1000, stream=stream, clock=lambda: next(ticks)) as bar:
-            for _ in range(10):
-                bar(100)
-    assert plain.getvalue() == ""
-    drawn = screen.getvalue().split("\r")
-    assert 3 <= len(drawn) <= 9  # a few times a second, not at every block
-    assert "[############............] 500 of 1,000 rows, 50%" in screen.getvalue()
-    assert drawn[-1].endswith("rows/s, 0:02\033[K\n")
-
-
-def test_a_bar_without_a_total_and_with_hours():
-    out, now = io.StringIO(), [0.0]
-    bar = Bar("pass", show=True, stream=out, clock=lambda: now[0])
-    now[0] = 7200.0
-    bar(36_000_000)
-    bar.close()
-    bar.close()
-    assert out.getvalue() == (
-        "pass: 36,000,000 rows, 5,000 rows/s\npass: 36,000,000 rows, 5,000 rows/s, 2:00:00\n"
-    )
-    out = io.StringIO()
-    bar = Bar("pass", 10**6, show=True, stream=out, clock=lambda: now[0])
-    now[0] += 100
-    bar(1000)
-    assert out.getvalue() == "pass: 1,000 of 1,000,000 rows, 0%, 10 rows/s, 27:45:00 left\n"

@@ -1,6 +1,7 @@
-"""What a search says of itself, and the time that it expects."""
+"""What a search says of itself."""
 
 import io
+import re
 import time
 
 import numpy as np
@@ -8,26 +9,11 @@ import pytest
 
 from mercer import LSSVR
 from mercer.selection import tune
-from mercer.selection.objective import Trial
-from mercer.selection.pace import work
-from mercer.selection.watching import LAST, Watching
 
 
 class Terminal(io.StringIO):
     def isatty(self):
         return True
-
-
-@pytest.fixture
-def ticking(monkeypatch):
-    """A clock that has gone on by a second whenever it is looked at."""
-    now = [0.0]
-
-    def tick():
-        now[0] += 1.0
-        return now[0]
-
-    monkeypatch.setattr(time, "monotonic", tick)
 
 
 def searched(monkeypatch, stream, **settings):
@@ -36,30 +22,25 @@ def searched(monkeypatch, stream, **settings):
     return tune(LSSVR(), x, np.sinc(x[:, 0]), **settings)
 
 
-def test_trials_on_all_rows_are_expected_from_the_last_one():
-    now = Watching("LSSVR", 1000, None, None, False)
-    assert now.expected is None
-    now(Trial("start", {}, 2.0, 250, 1.0))
-    now(Trial("start", {}, 1.0, 250, 1.5))
-    assert now.expected == 1.5 + LAST * 0.5 * work(1000) / work(250)
-    for k in range(LAST):
-        now(Trial("all rows", {}, 1.0, 1000, 10.0 + k))
-    assert now.expected == 10.0 + LAST - 1
-    assert now.text(60.0).endswith(", best 1, 60 s of about 60 s; max_time=10 would stop at 10 s")
-    now = Watching("LSSVR", 1000, 30.0, None, False)
-    assert now.text(4.0) == "tune LSSVR: 0 trials, 4 s of at most 30 s"
+def test_a_terminal_is_told_without_being_asked(monkeypatch):
+    monkeypatch.setattr("mercer.selection.tuning.PATIENCE", 0.0)
+    terminal, seen = Terminal(), []
 
+    def slow(trial):
+        seen.append(trial.value)
+        time.sleep(0.11)  # the line is drawn ten times a second
+        return len(seen) == 4
 
-def test_a_terminal_is_told_without_being_asked(monkeypatch, ticking):
-    terminal = Terminal()
-    found = searched(monkeypatch, terminal)
+    searched(monkeypatch, terminal, callback=slow)
     said = terminal.getvalue()
-    assert f"tune LSSVR: {len(found.trials_)} trials, best " in said
-    assert said.endswith("\r\033[K")
+    assert said.startswith("\rtune LSSVR: 0 trials [00:00, ")
+    assert re.search(rf"tune LSSVR: 4 trials \[00:0\d, .+, best {min(seen):.4g}\]", said)
+    assert said.endswith("\r")  # the line is cleared
 
 
 @pytest.mark.parametrize(("stream", "verbose"), [(io.StringIO, None), (Terminal, False)])
-def test_files_and_whoever_wants_silence_are_told_nothing(monkeypatch, ticking, stream, verbose):
+def test_files_and_whoever_wants_silence_are_told_nothing(monkeypatch, stream, verbose):
+    monkeypatch.setattr("mercer.selection.tuning.PATIENCE", 0.0)
     out = stream()
     searched(monkeypatch, out, verbose=verbose)
     assert out.getvalue() == ""

@@ -13,12 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._optional import plugin
+from mercer._progress import Bar
 from mercer._typing import AnyArray, PointsLike, Predictor
 from mercer.data.base import Block, Source
 from mercer.data.categories import column_of
 from mercer.data.npy import Npy
 from mercer.data.opening import as_source
-from mercer.data.progress import Bar
 from mercer.data.streams import rechunked
 from mercer.data.table import DataError, Table
 
@@ -179,7 +179,7 @@ class _Predictions:
         with Npy(path) if kind == "npy" else plugin("writing").ColumnFile(path, kind) as file:
             for block in self.source.blocks(rows):
                 file.write(made(block))
-                self.bar(block.n)
+                self.bar.update(block.n)
                 n += block.n
             if not n:
                 raise DataError("the source has no rows")
@@ -205,7 +205,7 @@ class _Predictions:
                     file.write(self.columns(block))
                 elif number == 0:
                     writing.same_start(folder / "part-00000.parquet", self.columns(block))
-                self.bar(block.n)
+                self.bar.update(block.n)
                 n += block.n
         size = rows * blocks_of_part
         if writing.parts(folder) != {k: min(size, n - k * size) for k in range(-(-n // size))}:

@@ -11,7 +11,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from mercer.data.progress import Bar
+from mercer._progress import Bar
 
 __all__ = ["DownloadError", "download"]
 
@@ -118,15 +118,15 @@ def _take_up(url: str, part: Path, most: int, timeout: float, verbose: bool | No
         name = urlsplit(url).path.rpartition("/")[2]
         with (
             open(part, "ab" if had else "wb", opener=_privately) as out,
-            Bar(name, size, show=verbose, unit="bytes") as bar,
+            Bar(name, size, show=verbose, unit="bytes", unit_scale=True) as bar,
         ):
-            bar(had)
+            bar.update(had)
             while piece := answer.read(PIECE_BYTES):
                 had += len(piece)
                 if had > most:
                     raise DownloadError(f"{url} has more than the {most:,} bytes allowed")
                 out.write(piece)
-                bar(len(piece))
+                bar.update(len(piece))
         if size is not None and had < size:
             raise http.client.IncompleteRead(b"", size - had)
 

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._progress import Bar
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import Array, Constraints, Function, PointsLike, TargetsLike
-from mercer.data.progress import Bar
 from mercer.kernels.algebra import Scaled
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
@@ -173,7 +173,7 @@ class UniversalKriging(RegressorMixin, Expansion):  # type: ignore[misc]
             return _with(base, settings), float(values[-1][0]) if self.nugget_ else 0.0
 
         def covariance(x: Array) -> Array:
-            bar(1)
+            bar.update()
             k, nugget = at(x)
             return np.asarray(k(X) + nugget * np.eye(len(y)))
 

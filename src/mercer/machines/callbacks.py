@@ -1,20 +1,17 @@
-"""Progress of a fit: scikit-learn's callbacks and a line that shows the gap falling."""
+"""Progress of a fit: scikit-learn's callbacks, and a bar that shows the gap falling."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol
 
-import numpy as np
-
+from mercer._progress import Bar
 from mercer._typing import PointsLike, TargetsLike, WeightsLike
-from mercer.data.progress import is_live
 from mercer.solvers.monitor import Progress
 
-__all__ = ["SILENT", "Line", "Listener", "TaskContext", "fit_task", "relay", "watched"]
+__all__ = ["SILENT", "Listener", "TaskContext", "fit_task", "relay", "watched"]
 
 Listener = Callable[[Progress], object]
 
@@ -71,60 +68,6 @@ def fit_task(
     context.call_on_fit_task_end(**task, reconstruction_attributes={})
 
 
-class Line:
-    """A live line on a terminal, plain lines elsewhere, at most a few a second.
-
-    Parameters
-    ----------
-    title : str
-        What is being fitted.
-    stream : text stream, optional
-        Where to write, the standard error by default.
-    """
-
-    def __init__(self, title: str, stream: TextIO | None = None) -> None:
-        self.title = title
-        self.stream = sys.stderr if stream is None else stream
-        self.live = is_live(self.stream)
-        self._next = 0.0
-        self._first = np.nan
-        self._unseen: Progress | None = None
-
-    def __call__(self, progress: Progress) -> None:
-        """Show one report, or keep it for later if the last one was a moment ago."""
-        if np.isnan(self._first):
-            self._first = progress.gap
-        self._unseen = progress
-        if progress.elapsed >= self._next:
-            self._next = progress.elapsed + (0.1 if self.live else 1.0)
-            self._show()
-
-    def close(self) -> None:
-        """Show where the solver ended, and leave the live line."""
-        self._show()
-        if self.live:
-            self.stream.write("\n")
-            self.stream.flush()
-
-    def _show(self) -> None:
-        if self._unseen is None:
-            return
-        progress, self._unseen = self._unseen, None
-        text = (
-            f"{self.title}: {self._bar(progress)}iteration {progress.iteration}, objective "
-            f"{progress.objective:.6g}, gap {progress.gap:.2e}, {progress.elapsed:.1f} s"
-        )
-        self.stream.write(f"\r{text}\033[K" if self.live else f"{text}\n")
-        self.stream.flush()
-
-    def _bar(self, progress: Progress) -> str:
-        """Draw the digits gained so far, of eight."""
-        if not self.live or not (progress.gap > 0 and self._first > 0):
-            return ""
-        digits = int(np.clip(np.log10(self._first / progress.gap), 0, 8))
-        return f"[{'#' * digits}{'.' * (8 - digits)}] "
-
-
 def relay(estimator: Any, context: TaskContext) -> Listener:
     """Return a listener that passes reports to scikit-learn's callbacks, one sub-task a report.
 
@@ -151,7 +94,7 @@ def relay(estimator: Any, context: TaskContext) -> Listener:
 def watched(
     estimator: Any, title: str, context: TaskContext, stop: bool
 ) -> Iterator[Listener | None]:
-    """Give the listener of one problem: callbacks, a line if ``verbose``, none if nobody listens.
+    """Give the listener of one problem: callbacks, a bar if ``verbose``, none if nobody listens.
 
     Parameters
     ----------
@@ -164,13 +107,29 @@ def watched(
     stop : bool
         End the solver at its first report.
     """
-    line = Line(f"{type(estimator).__name__} {title}".strip()) if estimator.verbose else None
-    parts: list[Listener] = [] if line is None else [line]
+    bar: Bar | None = None
+
+    def show(progress: Progress) -> None:
+        nonlocal bar
+        n, values = (
+            progress.iteration,
+            f"objective {progress.objective:.6g}, gap {progress.gap:.2e}",
+        )
+        values += f", {progress.elapsed:.1f} s"
+        if bar is None:
+            name = f"{type(estimator).__name__} {title}".strip()
+            form = "{desc}: iteration {n}{postfix}"
+            bar = Bar(name, lines=1.0, initial=n, postfix=values, bar_format=form)
+        else:
+            bar.set_postfix_str(values, refresh=False)
+            bar.update(n - bar.n)
+
+    parts: list[Listener] = [show] if estimator.verbose else []
     if getattr(estimator, "_skl_callbacks", None):
         parts.append(relay(estimator, context))
     try:
         # A list, so that every part hears every report.
         yield (lambda progress: any([part(progress) for part in parts]) or stop) if parts else None
     finally:
-        if line is not None:
-            line.close()
+        if bar is not None:
+            bar.close()

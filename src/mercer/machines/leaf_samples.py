@@ -17,10 +17,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer._jobs import each
+from mercer._progress import Bar
 from mercer._sklearn import safe_indexing
 from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.memory import parse
-from mercer.data.progress import Bar
 from mercer.data.spill import MAX_HELD_BYTES, Groups, GroupWork
 from mercer.kernels.points import count, take
 from mercer.local import Local
@@ -211,7 +211,7 @@ class InBlocks:
                         rows=rows,
                         held=min(MAX_HELD_BYTES, limit / 8),
                         folder=how.folder,
-                        report=bar,
+                        report=bar.update,
                     )
                 )
             yield groups

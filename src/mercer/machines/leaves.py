@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from mercer._deadline import time_left
 from mercer._jobs import at_once
+from mercer._progress import Bar
 from mercer._threads import small_algebra
 from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.memory import parse, show
 from mercer.data.opening import is_source
-from mercer.data.progress import Bar
 from mercer.data.spill import KeepingGroups
 from mercer.kernels.points import count, take
 from mercer.local import Local
@@ -244,7 +244,7 @@ class LocalFit:
             with (
                 small_algebra(how.leaf_size),
                 sample.divided(tree, how) as groups,
-                bar("fit leaves", rows) as told,
+                bar("fit leaves", rows) as shown,
             ):
                 own: dict[int, dict[str, Any]] = {k: {} for k in range(tree.leaves)}
                 # Where time may end before all leaves are fitted, a machine for the rest is first.
@@ -264,7 +264,7 @@ class LocalFit:
                     found = away.keep(fit_branch, outline, recipe, own)
                 for k, branch in found:
                     branches[k] = branch.tree
-                    told(sum(branch.sizes))
+                    shown.update(sum(branch.sizes))
                     caught += branch.warnings
                     certificates.add(k, branch.solutions)
                     if time_left() == 0.0:

@@ -14,13 +14,13 @@ from sklearn.utils.validation import validate_data
 
 from mercer._optional import plugin
 from mercer._params import check_sample_weight
+from mercer._progress import Bar
 from mercer._sklearn import num_samples
 from mercer._typing import AnyArray, Array, Function, PointsLike, TargetsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
 from mercer.data.memory import parse
 from mercer.data.opening import as_source, is_source
-from mercer.data.progress import Bar
 from mercer.gram.dense import Dense
 from mercer.kernels.points import take
 from mercer.losses.base import Loss

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from mercer._deadline import time_left
 from mercer._fitting import say
 from mercer._params import check_sample_weight
+from mercer._progress import Bar
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval as Range
 from mercer._sklearn import StrOptions, fit_context
@@ -21,7 +22,6 @@ from mercer._typing import Constraints, PointsLike, Seed, TargetsLike, WeightsLi
 from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
 from mercer.data.opening import is_source
-from mercer.data.progress import Bar
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
 from mercer.machines.low_rank import by_blocks
@@ -373,7 +373,7 @@ class PrincipalManifold(LatentMap):
 
         def total(work: Any, shared: Any, state: Any) -> Any:
             with Bar(type(self).__name__, source.n_rows, show=bool(self.verbose)) as bar:
-                return source.total(work, shared, state, rows=BLOCK, report=bar)
+                return source.total(work, shared, state, rows=BLOCK, report=bar.update)
 
         how: dict[str, Any] = {
             "missing": directions.missing,

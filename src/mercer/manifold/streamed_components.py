@@ -13,7 +13,6 @@ from mercer._typing import PointsLike, WeightsLike
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
 from mercer.data.opening import as_source, is_source
-from mercer.data.progress import Bar
 from mercer.data.sampling import FingerprintSample
 from mercer.gram.tiled import Tiled
 from mercer.kernels.base import Kernel
@@ -139,11 +138,7 @@ def survey(source: Source, how: Approximation) -> tuple[Passes, Census]:
     """Return passes over a source within the memory granted, and the first of them: a census."""
     m = how.largest if how.number == "auto" else int(how.number)
     size = max(how.pool_size, LOOKED_AT)
-
-    def bar(name: str, total: int | None) -> Bar:
-        return Bar(f"KernelPCA, {name}", total, show=False)
-
-    passes = open_passes(source, how, m, 1, size, bar)
+    passes = open_passes(source, how, m, 1, size)
     return passes, take_census(passes, size, how.random_state, False)
 
 

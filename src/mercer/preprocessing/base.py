@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._fitting import AllOrNothing
+from mercer._progress import Bar
 from mercer._settings import fixed, settings
 from mercer._sklearn import check_feature_names_in, fit_context
 from mercer._typing import AnyArray, PointsLike, TargetsLike
@@ -20,7 +21,6 @@ from mercer.data import Source, as_source
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block
 from mercer.data.opening import is_source
-from mercer.data.progress import Bar
 from mercer.data.table import Table, common_type
 
 __all__ = ["Apply", "Streamed", "has_words", "numbered"]
@@ -203,12 +203,12 @@ class Streamed(TransformerMixin, AllOrNothing, BaseEstimator):  # type: ignore[m
     def _ending(self) -> str:
         return f"fitted to {self.n_features_in_} features"
 
-    def _passes(self, source: Source, title: str) -> dict[str, Any]:
-        """Return how a pass over a source is done: in blocks of a size, with a bar if wanted."""
+    def _pass(self, title: str, source: Source, work: Callable[..., Any], *args: Any) -> Any:
+        """Return what a function finds in a pass over a source, in blocks and with a bar."""
         rows = int(np.clip(BLOCK_NUMBERS // source.n_features, 64, 65_536))
         name = f"{type(self).__name__}: {title}"
-        bar = Bar(name, source.n_rows, show=True) if self.verbose else None
-        return {"rows": rows, "report": bar}
+        with Bar(name, source.n_rows, show=bool(self.verbose)) as bar:
+            return work(*args, rows=rows, report=bar.update)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

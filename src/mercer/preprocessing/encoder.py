@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
+from functools import partial, reduce
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -130,9 +130,11 @@ class Encoder(Streamed):
     def _learn(self, source: Source) -> None:
         p, by_target = source.n_features, self.kind == "target"
         chosen = self._chosen(p)
-        how = self._passes(source, "categories")
         classes = by_target and self._has_classes(source)
-        found = categories(source, "words" if chosen is None else chosen, targets=classes, **how)
+        columns = "words" if chosen is None else chosen
+        found = self._pass(
+            "categories", source, partial(categories, targets=classes), source, columns
+        )
         counts = found.counts[: len(found.counts) - classes]
         if chosen is None:
             chosen = [j for j in range(p) if counts[j]]
@@ -181,8 +183,8 @@ class Encoder(Streamed):
         return "f" not in kinds
 
     def _learn_targets(self, source: Source, classes: list[Any] | None) -> None:
-        how = self._passes(source, "targets")
-        groups = source.total(grouped, (tuple(self.columns_), self.cv, classes), None, **how)
+        shared = (tuple(self.columns_), self.cv, classes)
+        groups = self._pass("targets", source, source.total, grouped, shared, None)
         self.encodings_, self._of_other_folds = [], []
         self.target_mean_ = np.zeros(0)
         for values, table in zip(self.categories_, groups.tables, strict=True):

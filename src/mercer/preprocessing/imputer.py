@@ -73,7 +73,7 @@ class Imputer(Streamed):
     }
 
     def _learn(self, source: Source) -> None:
-        both = source.total(_moments_and_words, **self._passes(source, "moments"))
+        both = self._pass("moments", source, source.total, _moments_and_words)
         found, words = both["moments"], both["words"] > 0
         self.missing_ = np.where(words, 0, found.missing).astype(np.int64)
         if not isinstance(self.fill, str):
@@ -90,10 +90,10 @@ class Imputer(Streamed):
         if self.fill == "mean":
             self.statistics_[numbers] = found.mean[numbers]
         elif self.fill == "median":
-            how = self._passes(source, "median")
-            self.statistics_[numbers] = quantiles(source, 0.5, numbers, **how)[0]
+            middle = self._pass("median", source, quantiles, source, 0.5, numbers)[0]
+            self.statistics_[numbers] = middle
         else:
-            counts = categories(source, numbers, **self._passes(source, "counts")).counts
+            counts = self._pass("counts", source, categories, source, numbers).counts
             self.statistics_[numbers] = [_most_frequent(count) for count in counts]
 
     def _applied(self, X: PointsLike) -> PointsLike:

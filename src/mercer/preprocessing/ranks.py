@@ -99,8 +99,7 @@ class RankNormalizer(Streamed):
     def _learn(self, source: Source) -> None:
         names = source.feature_names or [f"x{j}" for j in range(source.n_features)]
         numbers = source.map(_Numbers(names))
-        how = self._passes(source, "ranks")
-        columns = sampled_columns(numbers, range(len(names)), **how)
+        columns = self._pass("ranks", source, sampled_columns, numbers, range(len(names)))
         knots = [_knots(values, self.n_quantiles) for values in columns]
         self.values_ = [values for values, _ in knots]
         self.scores_ = [scores for _, scores in knots]

@@ -76,11 +76,10 @@ class Scaler(Streamed):
     def _learn(self, source: Source) -> None:
         dense = source.map(_Dense(self.centre))
         if self.scale == "robust":
-            how = self._passes(source, "quartiles")
-            low, middle, high = quantiles(dense, [0.25, 0.5, 0.75], **how)
+            low, middle, high = self._pass("quartiles", source, quantiles, dense, [0.25, 0.5, 0.75])
             spread, constant = high - low, ~(high > low)
         else:
-            found = moments(dense, **self._passes(source, "moments"))
+            found = self._pass("moments", source, moments, dense)
             if not np.isfinite(found.squares).all() or not np.isfinite(found.mean).all():
                 j = int(np.argmin(np.isfinite(found.squares) & np.isfinite(found.mean)))
                 what = f"feature {j}" if self._names is None else repr(self._names[j])

@@ -217,8 +217,7 @@ class TableEncoder(Streamed):
             return source
         self.orders_ = dict(first.orders)
         self.notes_ += [_in_order(name, labels) for name, labels in self.orders_.items()]
-        how = self._passes(source, "words")
-        tallies: PerColumn = source.total(tallied, fixed, None, **how)
+        tallies: PerColumn = self._pass("words", source, source.total, tallied, fixed, None)
         for name, tally, reading in zip(
             given, tallies.columns, readings(tallies.columns), strict=True
         ):
@@ -234,9 +233,8 @@ class TableEncoder(Streamed):
             return source
         dates = [name for name, form in self.readings_.items() if form not in NUMBERS]
         if dates:
-            how = self._passes(source, "dates")
             shared = (tuple(dates), tuple(self.readings_[name] for name in dates))
-            found: PerColumn = source.total(calendars, shared, None, **how)
+            found: PerColumn = self._pass("dates", source, source.total, calendars, shared, None)
             spans = zip(dates, found.columns, strict=True)
             self.periods_ = {name: span.periods() for name, span in spans}
         return source.map(self._expand, self._expand.names(given))
@@ -258,8 +256,8 @@ class TableEncoder(Streamed):
         source = self._read_words(source, first_row, given, fixed)
         names, origin = self._expand.names(given), self._expand.origin(given)
         shared = (tuple(k for k, j in enumerate(origin) if j in chosen), tuple(names))
-        how = self._passes(source, "columns")
-        found: tuple[ColumnStatistics, ...] = source.total(summarized, shared, None, **how).columns
+        statistics = self._pass("columns", source, source.total, summarized, shared, None)
+        found: tuple[ColumnStatistics, ...] = statistics.columns
         if unbounded := [column.name for column in found if column.infinite]:
             raise DataError(infinite(unbounded[0]))
         n, p = found[0].n, len(names)
@@ -294,8 +292,7 @@ class TableEncoder(Streamed):
         columns = [j for j in kept if j not in words]
         self.medians_ = np.full(p, np.nan)
         if columns:
-            how = self._passes(source, "medians")
-            middle = quantiles(source, 0.5, columns, **how)[0]
+            middle = self._pass("medians", source, quantiles, source, 0.5, columns)[0]
             self.medians_[columns] = np.where(np.isnan(middle), 0.0, middle)
         codes = [o for o, j in enumerate(kept) if j in words]
         self._placed = np.array(kept + marked, dtype=np.intp)

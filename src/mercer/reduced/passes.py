@@ -148,7 +148,7 @@ class Passes:
         """Make a pass, shown to whoever watches, and count its seconds."""
         start = time.perf_counter()
         with nullcontext() if self.bar is None else self.bar(name, self.n) as bar:
-            result = make(lambda n: None if bar is None else bar(n))
+            result = make(lambda n: None if bar is None else bar.update(n))
         elapsed = time.perf_counter() - start
         self.read += 1
         self.seconds += elapsed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import indexable
 
-from mercer._sklearn import num_samples
+from mercer._progress import PATIENCE, Bar
 from mercer._threads import small_algebra
 from mercer._typing import PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine
@@ -33,7 +34,6 @@ from mercer.selection.tunable import (
     is_logistic,
     prepare_statement,
 )
-from mercer.selection.watching import Watching
 from mercer.smoothing.criteria import Criterion, Evidence
 
 __all__ = ["Tuning", "tune"]
@@ -209,10 +209,9 @@ def tune(
     callback : callable, optional
         Sees every :class:`Trial`; a true answer ends the search.
     verbose : bool, optional
-        Show on a terminal or in a notebook one line that is drawn anew: trials, the best value, the
-        time and about how long it takes. By default the line appears after two seconds, and nothing
-        is printed elsewhere; True shows it at once, and prints a line for every trial elsewhere;
-        False shows nothing.
+        Show on a terminal or in a notebook one line that is drawn anew: trials, the time and the
+        best value. By default the line appears after two seconds, and nothing is printed elsewhere;
+        True shows it at once, and prints a line for every trial elsewhere; False shows nothing.
 
     Returns
     -------
@@ -237,9 +236,27 @@ def tune(
     >>> bool(width[1] > 2 * width[0])  # the second feature does not matter
     True
     """
-    rows = min(num_samples(X), max_rows)
-    watching = Watching(type(estimator).__name__, rows, max_time, callback, verbose)
-    with watching.line:
+    name, best = type(estimator).__name__, np.inf
+    bar = Bar(
+        f"tune {name}",
+        show=verbose,
+        lines=None,
+        ticks=True,
+        unit="trials",
+        leave=False,
+        delay=PATIENCE if verbose is None else 0.0,
+    )
+
+    def watch(trial: Trial) -> object:
+        nonlocal best
+        best = min(best, trial.value)
+        bar.set_postfix_str(f"best {best:.4g}", refresh=False)
+        bar.update()
+        if verbose and bar.disable:
+            print(f"{name}: {trial}", file=sys.stderr, flush=True)
+        return None if callback is None else callback(trial)
+
+    with bar:
         return _tune(
             estimator,
             X,
@@ -257,7 +274,7 @@ def tune(
             prior=prior,
             refit=refit,
             random_state=random_state,
-            callback=watching,
+            callback=watch,
         )
 
 

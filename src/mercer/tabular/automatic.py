@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from numbers import Integral, Real
@@ -16,10 +16,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._deadline import deadline, no_deadline, time_left
-from mercer._fitting import AllOrNothing
+from mercer._fitting import AllOrNothing, say
 from mercer._jobs import at_once
 from mercer._optional import plugin
 from mercer._params import check_sample_weight
+from mercer._progress import PATIENCE, Bar
 from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, num_samples
 from mercer._threads import call_ready, small_algebra, team
@@ -43,7 +44,6 @@ from mercer.tabular.members import (
     nested_predictions,
 )
 from mercer.tabular.tasks import FOLDS, Logistic, Squares, Task
-from mercer.tabular.telling import told
 from mercer.tabular.trees import BOOSTING, TREES, Ensemble, enlarge_trees, judge_trees
 
 __all__ = ["BY_NAME", "TREES_BY_NAME", "Automatic", "LeftOutPredictions", "Plan", "compile_loops"]
@@ -239,6 +239,33 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             return team()
         return small_algebra(min(num_samples(X), self.max_rows))
 
+    @contextmanager
+    def _shown(self) -> Iterator[None]:
+        """Show how far the fit is, by a bar that counts machines."""
+        with Bar(
+            type(self).__name__,
+            show=self.verbose,
+            lines=None,
+            ticks=True,
+            unit="machines",
+            leave=False,
+            mininterval=0.0,
+            delay=PATIENCE if self.verbose is None else 0.0,
+        ) as self._bar:
+            yield
+        del self._bar
+
+    def _begin(self, name: str) -> None:
+        """Show what is fitted."""
+        self._bar.set_description_str(f"{type(self).__name__}, {name}", refresh=False)
+        self._bar.update(0)
+
+    def _end(self, member: Member) -> None:
+        """Count a machine, or print a line where there is no bar."""
+        self._bar.update()
+        if self._bar.disable:
+            say(self, f"{member.name}: {member.seconds:.1f} s")
+
     def _fit_members(
         self, M: Array, plan: Plan, usual: Sequence[str], shares: Shares
     ) -> LeftOutPredictions:
@@ -289,9 +316,9 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             held = slice(n - min(HELD, (n - columns.fitted) // 2), n)
             chosen = _best(kernels, rows, shares, ENLARGED) if kernels else []
             boosted = [member for member in trees if member.name == BOOSTING]
-            told().planned += len(chosen) + len(boosted)
+            self._bar.total += len(chosen) + len(boosted)
             for member in chosen + boosted:
-                told().begin(f"{member.name}, all rows")
+                self._begin(f"{member.name}, all rows")
                 task = plan[member.name][1]
                 if member in boosted:
                     members.append(enlarge_trees(member, columns, task, held.start))
@@ -302,7 +329,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
                         f"machine is fitted to {columns.fitted} rows, and local machines in "
                         f"{len(members[-1].fitted.leaves_)} parts to all but the last rows."
                     )
-                told().end(members[-1].name, members[-1].seconds)
+                self._end(members[-1])
             rows = held
             members = [member.judged_by(M[held], self._outputs) for member in members]
             self.notes_.append(
@@ -337,7 +364,7 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
             for name in () if late else waiting:
                 if plan[name][0] is not None or "matern" in done:
                     waiting.remove(name)
-                    now.begin(name)
+                    self._begin(name)
                     return name
             return None
 
@@ -354,12 +381,11 @@ class Automatic(AllOrNothing, BaseEstimator):  # type: ignore[misc]
                 columns.features(candidate)
             elif isinstance(candidate, Ensemble):
                 _ = columns.ranked
-        now = told()
-        now.planned = len(plan)
+        self._bar.total = len(plan)
         for name, member in call_ready(fit, pick, at_once(self.n_jobs)):
             done[name] = member
-            now.end(name, member.seconds)
-        now.go_on("putting machines together")
+            self._end(member)
+        self._begin("all machines")
         members = [done[name] for name in plan if name in done]
         self.notes_.extend(f"{one.name}: {note}" for one in members for note in one.notes)
         if waiting:

@@ -32,7 +32,6 @@ from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
 from mercer.tabular.stacking import log_odds, logistic_weights, probabilities
 from mercer.tabular.tasks import Logistic, SquaredSigns, signs
-from mercer.tabular.telling import telling
 from mercer.tabular.trees import BOOSTING
 
 __all__ = ["AutoClassifier"]
@@ -85,7 +84,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         matrices have all threads of BLAS instead, on which last digits depend.
     verbose : bool, optional
         Show on a terminal or in a notebook one line that is drawn anew: what is being fitted, how
-        many machines are done, the time and, once a machine is done, about how long all of it
+        many machines are done, the time and, once a machine is done, about how long the rest
         takes. By default the line appears after two seconds, and nothing is printed elsewhere; True
         shows it at once, and prints a line for every machine elsewhere; False shows nothing.
     random_state : int, default=0
@@ -172,7 +171,7 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         self.notes_: list[str] = []
         if self.budget is not None:
             compile_loops(classes=True)
-        with deadline(self.budget), self._threads_of_blas(X), telling(self):
+        with deadline(self.budget), self._threads_of_blas(X), self._shown():
             M, weights = self._read(X, y, sample_weight)
             y = column_or_1d(y, warn=True)
             check_classification_targets(y)

@@ -29,7 +29,6 @@ from mercer.tabular.members import METRIC
 from mercer.tabular.spread import ErrorScales
 from mercer.tabular.stacking import convex_weights, without_negligible
 from mercer.tabular.tasks import Squares
-from mercer.tabular.telling import telling
 
 __all__ = ["AutoRegressor"]
 
@@ -81,7 +80,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         matrices have all threads of BLAS instead, on which last digits depend.
     verbose : bool, optional
         Show on a terminal or in a notebook one line that is drawn anew: what is being fitted, how
-        many machines are done, the time and, once a machine is done, about how long all of it
+        many machines are done, the time and, once a machine is done, about how long the rest
         takes. By default the line appears after two seconds, and nothing is printed elsewhere; True
         shows it at once, and prints a line for every machine elsewhere; False shows nothing.
     random_state : int, default=0
@@ -165,7 +164,7 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         self.notes_: list[str] = []
         if self.budget is not None:
             compile_loops()
-        with deadline(self.budget), self._threads_of_blas(X), telling(self):
+        with deadline(self.budget), self._threads_of_blas(X), self._shown():
             M, weights = self._read(X, y, sample_weight)
             y = check_y(y, multi_output=True, y_numeric=True, estimator=self)
             Y = np.asarray(y, dtype=np.float64).reshape(len(M), -1)
