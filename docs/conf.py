@@ -232,8 +232,6 @@ def write_reference(app, config):
             stale.unlink()
     ext.write_if_changed(folder / "api.rst", "\n".join(lines))
     ext.write_if_changed(folder / "overview.txt", overview(rooms))
-    kernels = importlib.import_module("mercer.kernels").catalogue()
-    ext.write_if_changed(folder / "kernels.txt", f"{kernels}\n")
 
 
 def write_tutorials(app, config):

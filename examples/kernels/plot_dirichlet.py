@@ -18,8 +18,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import KernelRegressor
-from mercer.kernels import Dirichlet, Gaussian
+from mercer.kernels import Gaussian
 from mercer.regularizers import Empty
+from mercer_research.kernels import Dirichlet
 
 kernels = {"Dirichlet": Dirichlet(10), "Gaussian": Gaussian(1.0)}
 grid = np.linspace(-np.pi, np.pi, 801)

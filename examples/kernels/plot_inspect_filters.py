@@ -16,8 +16,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer.inspect import filter_curve
-from mercer.kernels import BSpline, Dirichlet, Gaussian, PeriodicGaussian
+from mercer.kernels import BSpline, Gaussian, PeriodicGaussian
 from mercer.plotting import FilterDisplay, KernelDisplay
+from mercer_research.kernels import Dirichlet
 
 kernels = {
     "cubic spline $B_3$": BSpline(1.0, degree=3),

@@ -16,9 +16,10 @@ from mercer.gram.make import make
 from mercer.gram.remembered import FactorizedGram
 from mercer.gram.row_store import RowStore
 from mercer.gram.sparse import Sparse
-from mercer.kernels import BSpline, Gaussian, Linear, RadialBSpline, Wendland
+from mercer.kernels import BSpline, Gaussian, Linear, Wendland
 from mercer.kernels.neighbours import Neighbours
 from mercer.kernels.products import products
+from mercer_research.kernels import RadialBSpline
 
 EPS = np.finfo(np.float64).eps
 N = 90

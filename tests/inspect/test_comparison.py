@@ -5,7 +5,8 @@ import pytest
 
 from mercer.inspect import compare, equivalent_width, filter_curve
 from mercer.inspect.bands import widen
-from mercer.kernels import BSpline, Dirichlet, Gaussian, Laplacian, Linear, Matern, ThinPlate
+from mercer.kernels import BSpline, Gaussian, Laplacian, Linear, Matern, ThinPlate
+from mercer_research.kernels import Dirichlet
 
 
 def test_spline_against_gaussian_of_the_figure():

@@ -7,7 +7,6 @@ from mercer.inspect import filter_curve
 from mercer.inspect.bands import band_edge, bandwidth, spectral_decay, widen
 from mercer.kernels import (
     BSpline,
-    Dirichlet,
     Gaussian,
     Laplacian,
     Linear,
@@ -17,6 +16,7 @@ from mercer.kernels import (
     Sum,
     ThinPlate,
 )
+from mercer_research.kernels import Dirichlet
 
 
 def test_gaussian_numbers():

@@ -6,9 +6,10 @@ from sklearn.exceptions import NotFittedError
 
 from mercer import SVC, SVR, KernelRegressor
 from mercer.inspect import machine_report
-from mercer.kernels import Dirichlet, Gaussian, Linear, Matern, PeriodicGaussian, ThinPlate
+from mercer.kernels import Gaussian, Linear, Matern, PeriodicGaussian, ThinPlate
 from mercer.losses import Squared
 from mercer.regularizers import Constant, Empty, Polynomial
+from mercer_research.kernels import Dirichlet
 
 RNG = np.random.default_rng(4)
 N = 64

@@ -5,7 +5,6 @@ from mercer.kernels import (
     Additive,
     BSpline,
     Gaussian,
-    Haar,
     Kernel,
     Linear,
     Matern,
@@ -14,6 +13,7 @@ from mercer.kernels import (
     Spline,
     Tensor,
 )
+from mercer_research.kernels import Haar
 
 KERNELS: list[Kernel] = [
     Additive(Gaussian([0.8])),

@@ -1,6 +1,7 @@
 """Kernels of compact support."""
 
-from mercer.kernels import BSpline, Kernel, RadialBSpline, Wendland
+from mercer.kernels import BSpline, Kernel, Wendland
+from mercer_research.kernels import RadialBSpline
 
 SCALES = [0.7, 1.5, 2.0]
 

@@ -2,16 +2,8 @@
 
 import numpy as np
 
-from mercer.kernels import (
-    Breaks,
-    Gaussian,
-    Invariant,
-    Kernel,
-    Laplacian,
-    LocalityImproved,
-    Polynomial,
-    Symmetrized,
-)
+from mercer.kernels import Gaussian, Invariant, Kernel, Laplacian, Polynomial, Symmetrized
+from mercer_research.kernels import Breaks, LocalityImproved
 
 TURN = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
 

@@ -1,16 +1,15 @@
 """Kernels on the circle."""
 
 from mercer.kernels import (
-    Dirichlet,
     Gaussian,
     Kernel,
     Matern,
     Periodic,
     PeriodicGaussian,
     PeriodicSpline,
-    Periodized,
     RationalQuadratic,
 )
+from mercer_research.kernels import Dirichlet, Periodized
 from mercer_research.kernels.torus import Torus
 
 KERNELS: list[Kernel] = [

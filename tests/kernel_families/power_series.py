@@ -1,6 +1,7 @@
 """Power series of kernels."""
 
-from mercer.kernels import Gaussian, Kernel, Linear, Polynomial, PowerSeries
+from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
+from mercer_research.kernels import PowerSeries
 
 KERNELS: list[Kernel] = [
     PowerSeries("exp", 0.3 * Linear()),

@@ -1,6 +1,7 @@
 """Kernels of one feature on an interval."""
 
-from mercer.kernels import Haar, Kernel, Spline
+from mercer.kernels import Kernel, Spline
+from mercer_research.kernels import Haar
 
 KERNELS: list[Kernel] = [
     Spline(order=1, lower=-8.0).on([0]),

@@ -28,7 +28,7 @@ from mercer.kernels import (
     Sigmoid,
     Sum,
 )
-from mercer.kernels.base import Support, put
+from mercer.kernels.base import Support, numerical_spectrum, put
 from mercer.kernels.points import BLOCK_BYTES
 from mercer_research import kernels as uncommon
 
@@ -413,6 +413,13 @@ def test_spectra_add_and_scale():
     np.testing.assert_allclose((k1 + 3.0 * k2).spectrum(omega, 2), expected)
     with pytest.raises(NotImplementedError, match="not known in closed form"):
         (k1 + Linear()).spectrum(omega)
+
+
+def test_a_spectrum_by_quadrature_is_in_another_package():
+    """Importing mercer_research registers it, as other tests do."""
+    unknown = numerical_spectrum.dispatch(Kernel)
+    with pytest.raises(NotImplementedError, match=r"Gaussian.* mercer-research .*module kernels"):
+        unknown(Gaussian() ** 2, np.ones(1), 1)
 
 
 @pytest.mark.parametrize(

@@ -207,14 +207,8 @@ def test_pullbacks_of_radial_kernels_sum_their_gradients_block_by_block(nu, scal
         assert (np.abs(found - np.tensordot(G, slopes, axes=2)) <= 1000 * EPS * size).all()
 
 
-def test_factors_and_products_keep_categories():
+def test_stretching_keeps_categories():
     kernel = Laplacian(SCALES, CATEGORIES)
-    factors = kernel._separate(6)
-    product = np.prod([k(X[:, [j]], Z[:, [j]]) for j, k in enumerate(factors)], axis=0)
-    np.testing.assert_allclose(product, kernel(X, Z), rtol=1e-13)
-    both = kernel._times(Laplacian(2.0, CATEGORIES[::-1]))
-    np.testing.assert_allclose(both(X, Z), kernel(X, Z) * Laplacian(2.0, CATEGORIES)(X, Z))
-    assert kernel._times(Laplacian(SCALES)) is None
     wide = stretch(kernel, 2.0)
     np.testing.assert_allclose(wide(X, Z), kernel(X / 2.0, Z / 2.0), rtol=1e-13)
 
@@ -247,7 +241,6 @@ def test_what_categories_have_not_is_refused():
         Laplacian(2.0, categories=["b"])(X)
     with pytest.raises(NotImplementedError, match="compares categories"):
         kernel.spectrum(np.ones((1, 6)), 6)
-    assert kernel.spectral_power(2.0) is None
     with pytest.raises(UnknownSpectrumError, match="compares categories"):
         frequencies(kernel, 6, 4, "fourier", rng)
 

@@ -2,23 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy import integrate
 from sklearn.gaussian_process.kernels import ExpSineSquared
 
 from mercer.kernels import (
-    Dirichlet,
-    Gaussian,
-    Kernel,
-    Laplacian,
-    Linear,
-    Matern,
     Periodic,
     PeriodicGaussian,
     PeriodicSpline,
-    Periodized,
-    RationalQuadratic,
 )
-from mercer.kernels.base import Support, put
 from mercer.kernels.periodic import cosine_series
 
 EPS = np.finfo(float).eps
@@ -48,13 +38,8 @@ CIRCULAR = [
     PeriodicGaussian(0.4, period=2.0, normalize="range"),
     Periodic(0.2, period=5.0),
     Periodic(3.0),
-    Dirichlet(7, period=3.0),
-    Dirichlet(0),
     PeriodicSpline(4, period=2.0),
     PeriodicSpline(6),
-    Periodized(Gaussian(0.2)),
-    Periodized(Gaussian(4.0)),
-    Periodized(RationalQuadratic(0.7), period=2.0),
 ]
 
 
@@ -134,10 +119,6 @@ def test_both_sums_of_the_theta_function_agree(sigma):
     np.testing.assert_allclose(cosine_series(t, weights), wrapped, rtol=0, atol=1e-14 * scale)
     kernel = PeriodicGaussian(sigma)
     np.testing.assert_allclose(values(kernel, t), wrapped, rtol=0, atol=1e-14 * scale)
-    # Poisson's identity, and the wrapped Gaussian as a periodized one.
-    identity = sigma / np.sqrt(2 * np.pi) * (1 + 2 * (wrapped - 0.5))
-    periodized = Periodized(Gaussian(sigma), period=2 * np.pi)
-    np.testing.assert_allclose(values(periodized, t), identity, rtol=0, atol=3e-14)
 
 
 def test_only_one_frequency_survives_a_large_width():
@@ -152,7 +133,6 @@ def test_features_multiply():
     X, Z = np.random.default_rng(0).normal(size=(2, 9, 3))
     for kernel, ones in [
         (PeriodicGaussian([0.5, 1.5, 2.5]), [PeriodicGaussian(s) for s in (0.5, 1.5, 2.5)]),
-        (Dirichlet(3), [Dirichlet(3)] * 3),
     ]:
         parts = [k(X[:, [j]], Z[:, [j]]) for j, k in enumerate(ones)]
         np.testing.assert_allclose(kernel(X, Z), np.prod(parts, axis=0), rtol=1e-13)
@@ -166,108 +146,6 @@ def test_periodic_is_that_of_scikit_learn():
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e3 * EPS / length_scale**2)
 
 
-def test_dirichlet_of_figure_3_3():
-    kernel = Dirichlet(10)
-    assert kernel.diag(ORIGIN)[0] == 21.0
-    assert values(kernel, [0.2991993])[0] == pytest.approx(0.0, abs=1e-5)
-    grid = np.linspace(0.2, 0.7, 20001)
-    assert values(kernel, grid).min() == pytest.approx(-4.596930, abs=1e-6)
-    singular = np.linalg.svd(kernel(np.linspace(0, 6, 60)[:, None]), compute_uv=False)
-    assert (singular > 1e-10 * singular[0]).sum() == 21
-    # The removable singularity, from both sides and after many turns.
-    np.testing.assert_allclose(
-        values(kernel, [1e-12, -1e-10, 2e-9, 1e-7, 20 * np.pi]), 21.0, rtol=0, atol=1e-8
-    )
-
-
-def test_dirichlet_overfits():
-    """Figure 3.4 with data of the same kind: medians of 30 samples of the specification."""
-    grid = np.linspace(-np.pi, np.pi, 801)
-    errors = []
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        x = rng.uniform(-np.pi, np.pi, 20)
-        y = np.sinc(x) + rng.normal(0.0, 0.1, 20)
-        row = []
-        for kernel in (Dirichlet(10), Gaussian(1.0)):
-            K = kernel(x[:, None])
-            a = np.linalg.solve(K + 1e-3 * K.diagonal().mean() * np.eye(20), y)
-            f = kernel(grid[:, None], x[:, None]) @ a
-            row.append(np.sqrt(np.mean((f - np.sinc(grid)) ** 2)))
-        errors.append(row)
-    dirichlet, gaussian = np.median(errors, axis=0)
-    # It loses 98 of 100 such samples (588 of 600), so fewer than 27 of 30 in no thousand tests.
-    assert sum(d > g for d, g in errors) >= 27
-    # The logarithms of single errors spread by 0.42, their medians by 1.25 * 0.42 / sqrt(30) = 0.1.
-    assert np.log(dirichlet / 0.441) == pytest.approx(0.0, abs=0.3)
-    assert np.log(gaussian / 0.087) == pytest.approx(0.0, abs=0.3)
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        *(Gaussian(width) for width in (0.1, 0.4, 3.0)),
-        *(Matern(0.3, nu=0.5), Matern(0.02, nu=2.5), Laplacian(0.5)),
-    ],
-    ids=repr,
-)
-def test_periodized_is_the_sum_of_images(kernel):
-    u = np.linspace(-0.8, 1.3, 23)
-    images = np.add.outer(u, np.arange(-400.0, 401.0)).ravel()
-    exact = values(kernel, images).reshape(len(u), -1).sum(axis=1)
-    found = values(Periodized(kernel), u)
-    np.testing.assert_allclose(found, exact, rtol=1e-13, atol=1e-14)
-
-
-def test_periodized_exponential_has_a_closed_form():
-    # sum_j exp(-|u + j| / l) = cosh((1/2 - |u|) / l) / sinh(1 / (2 l)) for |u| <= 1.
-    u = np.linspace(0.0, 1.0, 21)
-    for scale in (0.05, 0.4, 3.0):
-        exact = np.cosh((0.5 - u) / scale) / np.sinh(0.5 / scale)
-        found = values(Periodized(Laplacian(scale)), u)
-        np.testing.assert_allclose(found, exact, rtol=1e-13, atol=1e-14)
-
-
-def test_periodized_coefficients_are_integrals_over_the_line():
-    kernel = Periodized(Matern(0.4, nu=1.5), period=2.0)
-    for n, found in enumerate(kernel.coefficients(np.arange(4))):
-        exact, _ = integrate.quad(
-            lambda u, n=n: values(kernel.kernel, [u])[0] * np.cos(np.pi * n * u),
-            0.0,
-            30.0,
-            limit=200,
-        )
-        assert found == pytest.approx(2.0 * exact / 2.0, abs=1e-9)
-
-
-class Tent(Kernel):
-    """A stationary kernel of one feature whose spectrum nobody has written down."""
-
-    stationary = True
-    support = Support(np.asarray(1.0), 2)
-
-    def against(self, Z):
-        return lambda X, out=None: put(np.maximum(1.0 - np.abs(X - Z.T), 0.0), out)
-
-    def diag(self, X):
-        return np.ones(len(X))
-
-    def gradient(self, X, Z=None):
-        return {}
-
-    def __repr__(self):
-        return "Tent()"
-
-
-def test_compact_kernels_need_no_spectrum():
-    np.testing.assert_allclose(
-        values(Periodized(Tent(), period=1.6), [0.0, 0.5, 0.7, 0.8, 1.6]),
-        [1.0, 0.5, 0.3 + 0.1, 0.2 + 0.2, 1.0],
-        rtol=0,
-        atol=4 * EPS,
-    )
-
-
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -277,13 +155,6 @@ def test_compact_kernels_need_no_spectrum():
         (lambda: PeriodicGaussian(normalize="unit"), "None, 'range' or 'diagonal'"),
         (lambda: PeriodicGaussian(drop_constant=True, normalize="range"), "sets the constant"),
         (lambda: Periodic([1.0, 2.0])(np.ones((2, 3))), "2 entries but the points have 3"),
-        (lambda: Dirichlet(-1), "at least 0"),
-        (lambda: Dirichlet(2.5), "integer"),
-        (lambda: Periodized(Linear()), "Only a stationary kernel"),
-        (lambda: Periodized(Periodic()), "Only a stationary kernel"),
-        (lambda: Periodized("rbf"), "must be a Kernel"),
-        (lambda: Periodized(Gaussian())(np.ones((2, 2))), "kernel of one feature"),
-        (lambda: Periodized(RationalQuadratic(alpha=0.4))(ORIGIN), "fall fast enough"),
     ],
 )
 def test_nonsense_is_refused_with_a_sentence(build, message):

@@ -17,12 +17,11 @@ from mercer.kernels import (
     Linear,
     Matern,
     PoweredExponential,
-    RadialBSpline,
     RationalQuadratic,
     Wendland,
-    fourier_transform,
 )
-from mercer.kernels._transform import radial_transform
+from mercer_research.kernels import RadialBSpline, fourier_transform
+from mercer_research.kernels._fourier import radial_transform
 
 EPS = np.finfo(np.float64).eps
 OMEGA = np.array([0.3, 1.0, 2.5])

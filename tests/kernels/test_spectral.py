@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from mercer.kernels import BandLimited, FromSpectrum, Gaussian, Matern, SpectralMixture
+from mercer.kernels import FromSpectrum, Gaussian, Matern, SpectralMixture
+from mercer_research.kernels import BandLimited
 
 EPS = np.finfo(float).eps
 LAGS = np.concatenate([[0.0], np.logspace(-6, 2, 200)])

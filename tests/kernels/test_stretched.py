@@ -4,16 +4,9 @@ import numpy as np
 import pytest
 
 from cases_kernels import KERNELS
-from mercer.kernels import (
-    Gaussian,
-    Linear,
-    Periodic,
-    Precomputed,
-    Stretched,
-    Wendland,
-    fourier_transform,
-)
+from mercer.kernels import Gaussian, Linear, Periodic, Precomputed, Stretched, Wendland
 from mercer.kernels.stretched import stretch
+from mercer_research.kernels import fourier_transform
 
 X = np.random.default_rng(0).normal(size=(9, 3))
 SCALE = np.array([0.5, 2.0, 3.0])

@@ -10,9 +10,10 @@ import pytest
 from data import MISSING, load
 from mercer import SmoothingSpline, UniversalKriging
 from mercer.estimators import ThinPlateSpline, estimate_errors
-from mercer.kernels import Matern, RadialBSpline
+from mercer.kernels import Matern
 from mercer.regularizers import ARMA, AutoRegressive, Constant, Functions
 from mercer_research.estimators import GeneralizedLeastSquares
+from mercer_research.kernels import RadialBSpline
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 

@@ -6,7 +6,7 @@ import pytest
 
 from mercer import SVR, KernelRegressor
 from mercer.inspect import compare, filter_curve, gram_report, machine_report, sample_paths
-from mercer.kernels import BSpline, Dirichlet, Gaussian, Linear, Matern, PeriodicGaussian, Sigmoid
+from mercer.kernels import BSpline, Gaussian, Linear, Matern, PeriodicGaussian, Sigmoid
 from mercer.plotting import (
     ComparisonDisplay,
     FilterDisplay,
@@ -16,6 +16,7 @@ from mercer.plotting import (
     PenaltyDisplay,
 )
 from mercer.plotting.kernels import PriorDisplay
+from mercer_research.kernels import Dirichlet
 
 OMEGA = np.linspace(0.0, 6.0, 61)
 X = np.linspace(0.0, 8.0, 60)[:, None]

@@ -11,11 +11,9 @@ from mercer.data import Arrays, draw
 from mercer.kernels import (
     ANOVA,
     Additive,
-    BandLimited,
     BSpline,
     Cauchy,
     DampedOscillator,
-    Dirichlet,
     FromSpectrum,
     Gaussian,
     InverseMultiquadric,
@@ -27,7 +25,6 @@ from mercer.kernels import (
     PeriodicGaussian,
     Polynomial,
     PoweredExponential,
-    PowerSeries,
     RationalQuadratic,
     Sigmoid,
     SpectralMixture,
@@ -44,6 +41,7 @@ from mercer.reduced.random_features import (
     frequencies,
     random_features,
 )
+from mercer_research.kernels import BandLimited, Dirichlet, PowerSeries
 
 rng = np.random.default_rng(0)
 X, Z = rng.normal(size=(5, 3)), rng.normal(size=(4, 3))

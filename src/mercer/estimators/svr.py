@@ -38,7 +38,7 @@ class SVR(Regression):
     ----------
     kernel : str, Kernel or callable, default="rbf"
         Reproducing kernel of the penalty: ``"linear"``, ``"poly"``, ``"rbf"``, ``"sigmoid"``,
-        ``"precomputed"``, another name of :func:`~mercer.kernels.catalogue` such as ``"matern"`` or
+        ``"precomputed"``, another name of :doc:`/how-to/choose-a-kernel` such as ``"matern"`` or
         ``"thin_plate"``, a function of two samples, or a :class:`~mercer.kernels.Kernel`, whose
         parameters are reached as ``kernel__length_scale``.
     degree, gamma, coef0 : int, {"scale", "auto", "median", "tuned"} or float, float

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._params import is_integer, same
-from mercer.kernels._composition import Parts, product_spectrum
 from mercer.kernels.base import Evaluator, Kernel, Support, put
 from mercer.kernels.points import (
     BLOCK_BYTES,
@@ -215,13 +214,6 @@ class Sum(Pair):
     def spectrum(self, omega: Array, dim: int = 1) -> Array:
         return self.left.spectrum(omega, dim) + self.right.spectrum(omega, dim)
 
-    def _parts(self, p: int) -> tuple[float, Parts]:
-        # Terms of the same features are a kernel of those.
-        (a, left), (b, right) = self.left._parts(p), self.right._parts(p)
-        if len(left) == len(right) == 1 and left[0][0] == right[0][0]:
-            return 1.0, [(left[0][0], a * left[0][1] + b * right[0][1])]
-        return super()._parts(p)
-
     def __eq__(self, other: object) -> bool:
         """Whether both sums have the same terms in the same order, however nested."""
         return isinstance(other, Sum) and same(terms(self), terms(other))
@@ -275,13 +267,6 @@ class Product(Pair):
         return _named("left", self.left.pullback(X, G * self.right(X))) | _named(
             "right", self.right.pullback(X, G * self.left(X))
         )
-
-    def spectrum(self, omega: Array, dim: int = 1) -> Array:
-        return product_spectrum(self, omega, dim)
-
-    def _parts(self, p: int) -> tuple[float, Parts]:
-        (a, left), (b, right) = self.left._parts(p), self.right._parts(p)
-        return a * b, left + right
 
     def __eq__(self, other: object) -> bool:
         """Whether both products have the same factors in the same order, however nested."""
@@ -343,10 +328,6 @@ class Scaled(Modified):
     def spectrum(self, omega: Array, dim: int = 1) -> Array:
         return self.kernel.spectrum(omega, dim) * float(self.factor)
 
-    def _parts(self, p: int) -> tuple[float, Parts]:
-        constant, parts = self.kernel._parts(p)
-        return constant * float(self.factor), parts
-
     def __repr__(self) -> str:
         return f"{self.factor!r} * {_atom(self.kernel, Sum, Product)}"
 
@@ -403,13 +384,6 @@ class Power(Modified):
     def pullback(self, X: Data, G: Array) -> dict[str, Array]:
         slope = self.kernel(X) ** (int(self.exponent) - 1) * float(self.exponent)
         return _named("kernel", self.kernel.pullback(X, G * slope))
-
-    def spectrum(self, omega: Array, dim: int = 1) -> Array:
-        return product_spectrum(self, omega, dim)
-
-    def _parts(self, p: int) -> tuple[float, Parts]:
-        constant, parts = self.kernel._parts(p)
-        return constant ** int(self.exponent), parts * int(self.exponent)
 
     def __repr__(self) -> str:
         return f"{_atom(self.kernel, Sum, Product, Scaled)} ** {self.exponent}"
@@ -503,14 +477,6 @@ class ActiveDims(Modified):
 
     def pullback(self, X: Data, G: Array) -> dict[str, Array]:
         return _named("kernel", self.kernel.pullback(self._restrict(X), G))
-
-    def spectrum(self, omega: Array, dim: int = 1) -> Array:
-        return product_spectrum(self, omega, dim)
-
-    def _parts(self, p: int) -> tuple[float, Parts]:
-        here = range(p)[self.dims] if isinstance(self.dims, slice) else self._positions
-        constant, parts = self.kernel._parts(len(here))
-        return constant, [(tuple(here[j] % p for j in dims), k) for dims, k in parts]
 
     def __repr__(self) -> str:
         return f"{_atom(self.kernel, Sum, Product, Scaled, Power)}.on({self.dims!r})"

@@ -5,15 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from functools import singledispatch
 from itertools import chain, combinations_with_replacement
 from numbers import Real
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from mercer._optional import how_to_install
 from mercer._params import Params, is_integer
 from mercer._version import PACKAGES
-from mercer.kernels._composition import Parts
 from mercer.kernels.points import (
     BLOCK_BYTES,
     Array,
@@ -362,24 +363,7 @@ class Kernel(Params, ABC):
         (m,) array
             P, the reciprocal of the penalty on each frequency.
         """
-        raise NotImplementedError(f"The spectrum of {self!r} is not known in closed form.")
-
-    def spectral_power(self, power: float, dim: int = 1) -> Kernel | None:
-        """Return a kernel whose spectrum is proportional to a power of this one's.
-
-        Parameters
-        ----------
-        power : float
-            2 for the convolution of the kernel with itself, 1/2 for the root of that.
-        dim : int, default=1
-            Dimension of the points.
-
-        Returns
-        -------
-        Kernel or None
-            None if none is known in closed form.
-        """
-        return None
+        return numerical_spectrum(self, np.asarray(omega, dtype=float), dim)
 
     def coefficients(self, n: Array) -> Array:
         r"""Return the Fourier coefficients of a periodic kernel of one feature.
@@ -397,18 +381,6 @@ class Kernel(Params, ABC):
             Their reciprocals are the penalties; a frequency with coefficient 0 cannot occur.
         """
         raise NotImplementedError(f"{self!r} is not periodic.")
-
-    def _parts(self, p: int) -> tuple[float, Parts]:
-        """Return the kernel of `p` features as a number times factors with their features."""
-        return 1.0, [(tuple(range(p)), self)]
-
-    def _separate(self, p: int) -> Sequence[Kernel] | None:
-        """Return kernels, one for each of `p` features, whose product this is, if there are."""
-        return None
-
-    def _times(self, other: Kernel) -> Kernel | None:
-        """Return the product with another kernel if it is one whose spectrum is known."""
-        return None
 
     def points(self, X: Data, index: Array) -> Data:
         """Return the part of `X` that ``kernel(X_new, kept)`` needs for these points.
@@ -460,3 +432,22 @@ class Kernel(Params, ABC):
         return (
             self._operators.power(self, int(exponent)) if is_integer(exponent) else NotImplemented
         )
+
+
+@singledispatch
+def numerical_spectrum(kernel: Kernel, omega: Array, dim: int) -> Array:
+    """Return a spectrum that is no formula, by a function registered for the class of the kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Of one with a length scale the spectrum is that for length scale one.
+    omega : (m,) or (m, dim) array
+        Frequency vectors, if the kernel has a length scale.
+    dim : int
+    """
+    raise NotImplementedError(
+        f"The spectrum of {kernel!r} is not known in closed form. The package mercer-research "
+        "computes spectra of many kernels by quadrature: import its module kernels; "
+        f"{how_to_install('research')}."
+    )

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from math import comb, factorial
 
 import numpy as np
-from numpy.polynomial import chebyshev
-from scipy import special
 
 from mercer._params import check_integer, is_integer
-from mercer.kernels._balls import convolved_balls, evaluate
-from mercer.kernels._transform import oscillation, polynomial_transform, radial_transform
-from mercer.kernels.base import Evaluator, Kernel, Support, put
+from mercer.kernels.base import Evaluator, Support, put
 from mercer.kernels.points import (
     BLOCK_BYTES,
     CHUNK_BYTES,
@@ -24,7 +20,6 @@ from mercer.kernels.points import (
     chunks,
     is_sparse,
     row_slices,
-    squared_norms,
 )
 from mercer.kernels.stationary import LengthScale, Radial, Stationary
 
@@ -82,15 +77,9 @@ class BSpline(Stationary):
     def support(self) -> Support:
         return Support(self._scale * (0.5 * (self.degree + 1)), np.inf)
 
-    def spectral_power(self, power: float, dim: int = 1) -> Kernel | None:
-        # The spectrum is a power of sinc, one more than the degree.
-        degree = power * (self.degree + 1) - 1
-        known = degree == int(degree) and 0 <= degree <= 9
-        return BSpline(self.length_scale, int(degree)) if known else None
-
     def _spline(self, distance: Array, times: int = 0) -> Array:
         """Return B_n at distances in units, or minus its derivative by the distance."""
-        return _truncated_powers(distance, int(self.degree), times)
+        return truncated_powers(distance, int(self.degree), times)
 
     def against(self, Z: Data) -> Evaluator:
         Z = as_points(Z)
@@ -145,12 +134,8 @@ class BSpline(Stationary):
         factors = np.sinc(omega / (2.0 * np.pi)) ** (int(self.degree) + 1) / np.sqrt(2.0 * np.pi)
         return np.asarray(factors.prod(axis=1))
 
-    def _separate(self, p: int) -> list[Kernel]:
-        scales = np.broadcast_to(self._scale, p)
-        return [BSpline(float(scale), self.degree) for scale in scales]
 
-
-def _truncated_powers(distance: Array, n: int, times: int) -> Array:
+def truncated_powers(distance: Array, n: int, times: int) -> Array:
     r"""Return minus the derivative, `times` 0 or 1, of the B-spline of degree n.
 
     .. math:: B_n(u) = \frac{1}{n!} \sum_k (-1)^k \binom{n+1}{k} (t - k)_+^n, \qquad
@@ -216,126 +201,6 @@ class Ball(Radial):
 
 
 @dataclass(eq=False)
-class RadialBSpline(Ball):
-    r"""Balls convolved with each other, the radial counterpart of B-splines.
-
-    .. math:: k(x, z) = \frac{(1_U * \dots * 1_U)(u)}{(1_U * \dots * 1_U)(0)}, \qquad
-              u = \frac{x - z}{l}
-
-    with n + 1 unit balls U of :math:`\mathbb{R}^d`; it vanishes where
-    :math:`|x - z| \ge (n + 1) l`. For n = 1 it is the common volume of two balls,
-    :math:`I_{1 - q^2}(\frac{d+1}{2}, \frac12)` with :math:`q = |u|/2` and the regularized
-    incomplete beta function: :math:`1 - q` for d = 1, the circular
-    :math:`\frac{2}{\pi} (\arccos q - q \sqrt{1 - q^2})` for 2, the spherical
-    :math:`1 - \frac32 q + \frac12 q^3` of geostatistics for 3. Higher degrees are smoother, and
-    interpolated to rounding from their spectrum, a multiple of
-    :math:`(t^{-d/2} J_{d/2}(t))^{n+1}` with :math:`t = l |\omega|`. In fewer dimensions than d the
-    spectrum is computed by quadrature.
-
-    Parameters
-    ----------
-    length_scale : float or (p,) array, default=1.0
-        The radius l of the balls, one for all features or one for each.
-    degree : {1, 3, 5}, default=1
-        The number n of convolutions; odd, because even ones are not positive definite.
-    dim : int, default=3
-        The dimension d of the balls; points may have fewer features, not more.
-
-    References
-    ----------
-    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (3.55) to (3.57).
-
-    Examples
-    --------
-    >>> RadialBSpline(2.0)([[0.0]], [[0.0], [2.0], [4.0]])
-    array([[1.    , 0.3125, 0.    ]])
-    """
-
-    length_scale: LengthScale = 1.0
-    degree: int = 1
-    dim: int = 3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not is_integer(self.degree) or self.degree not in (1, 3, 5):
-            raise ValueError(f"degree must be 1, 3 or 5, got {self.degree!r}.")
-
-    @property
-    def _reach(self) -> float:
-        return self.degree + 1.0
-
-    @property
-    def _smooth(self) -> bool:
-        return self.degree > 1
-
-    def _at(self, r: Array, times: int = 0) -> Array:
-        """Return the function of the distance, or a derivative of it, for more than two balls."""
-        n = int(self.degree)
-        if self.dim == 1:
-            # Knots at the distance of a diameter.
-            top = 2.0**times * float(_truncated_powers(np.zeros(1), n, 0)[0])
-            return (-1.0) ** times * _truncated_powers(0.5 * r, n, times) / top
-        _, series = convolved_balls(n, int(self.dim))
-        return evaluate(tuple(chebyshev.chebder(c, times) for c in series), r).astype(r.dtype)
-
-    def _profile(self, s: Array) -> None:
-        if self.degree > 1:
-            s[...] = self._at(np.sqrt(s))
-            return
-        q = np.minimum(0.5 * np.sqrt(s), 1.0)
-        if self.dim == 1:
-            s[...] = 1.0 - q
-        elif self.dim == 2:
-            s[...] = (np.arccos(q) - q * np.sqrt(1.0 - q * q)) * (2.0 / np.pi)
-        elif self.dim == 3:
-            s[...] = (1.0 - q) ** 2 * (1.0 + 0.5 * q)
-        else:
-            s[...] = special.betainc(0.5 * (self.dim + 1), 0.5, (1.0 - q) * (1.0 + q))
-
-    def _slope(self, s: Array) -> Array:
-        r = np.sqrt(s)
-        result = np.zeros_like(r)
-        inside = (r > 0.0) & (r < self._reach)
-        r = r[inside]
-        if self.degree > 1:
-            result[inside] = -self._at(r, 1) / r
-            # Minus the second derivative at zero, from near by: only its size matters there.
-            step = np.full(1, 1e-3, dtype=s.dtype)
-            result[s == 0.0] = -(self._at(step, 1) / step)[0]
-            return result
-        constant = 1.0 / float(special.beta(0.5 * (self.dim + 1), 0.5))
-        result[inside] = constant * (1.0 - 0.25 * r * r) ** (0.5 * (self.dim - 1)) / r
-        return result
-
-    def _unit_spectrum(self, omega: Array) -> Array:
-        d, n, lengths = omega.shape[1], int(self.degree), np.sqrt(squared_norms(omega))
-        if d == self.dim:
-            if n == 1:
-                constant = 2.0 ** (-0.5 * d) / float(special.gamma(1.0 + 0.5 * d))
-            elif d == 1:
-                # The value at zero of boxes of width 2 and transform sqrt(2/pi) sin(w)/w.
-                top = float(_truncated_powers(np.zeros(1), n, 0)[0])
-                constant = top * 2.0**n * (2.0 * np.pi) ** (-0.5 * n)
-            else:
-                constant = convolved_balls(n, d)[0]
-            return np.asarray(oscillation(lengths, d + 2) ** (n + 1) / constant)
-        if self.dim == 3 and n == 1:
-            # (1 - q)^2 (1 + q/2) with q half the distance, in powers of q and of 1 - q.
-            powers = np.array([1.0, -1.5, 0.0, 0.5]), np.array([0.0, 0.0, 1.5, -0.5])
-            values = polynomial_transform(
-                lambda q: (1.0 - q) ** 2 * (1.0 + 0.5 * q), *powers, 2.0 * lengths, d
-            )
-            return np.asarray(2.0**d * values.values)
-
-        def profile(r: Array) -> Array:
-            s = r * r
-            self._profile(s)
-            return s
-
-        return radial_transform(profile, lengths, d).values
-
-
-@dataclass(eq=False)
 class Wendland(Ball):
     r"""Wendland's kernel, a polynomial of the distance inside a ball and zero outside.
 
@@ -351,8 +216,9 @@ class Wendland(Ball):
         ((m^3 + 9m^2 + 23m + 15) r^3 + (6m^2 + 36m + 45) r^2 + (15m + 45) r + 15)
 
     It has 2k continuous derivatives and the smallest degree of all such polynomials that are
-    positive definite in d dimensions. Its spectrum, computed to nearly full relative accuracy at
-    all frequencies, falls like :math:`|\omega|^{-d-2k-1}`: the penalty is that of a Sobolev space.
+    positive definite in d dimensions. Its spectrum, computed in the package mercer-research to
+    nearly full relative accuracy at all frequencies, falls like :math:`|\omega|^{-d-2k-1}`: the
+    penalty is that of a Sobolev space.
 
     Parameters
     ----------
@@ -389,7 +255,7 @@ class Wendland(Ball):
         return self.smoothness > 0
 
     @property
-    def _factors(self) -> tuple[int, Array]:
+    def factors(self) -> tuple[int, Array]:
         """The power of 1 - r, and the coefficients of the other factor in powers of r."""
         k = int(self.smoothness)
         m = int(self.dim) // 2 + k + 1
@@ -402,14 +268,14 @@ class Wendland(Ball):
         return m + k, np.array(table[k], dtype=float)
 
     def _profile(self, s: Array) -> None:
-        power, coef = self._factors
+        power, coef = self.factors
         r = np.minimum(np.sqrt(s), 1.0)
         s[...] = _powers(1.0 - r, power) * _horner(coef / coef[0], r)
 
     def _slope(self, s: Array) -> Array:
         # -phi'/r = (1 - r)^(power-1) (power q - (1 - r) q') / r, where for k > 0 the last factor
         # is a multiple of r.
-        power, coef = self._factors
+        power, coef = self.factors
         r = np.minimum(np.sqrt(s), 1.0)
         derivative = np.polynomial.polynomial.polyder(coef)
         rest = power * coef
@@ -420,25 +286,6 @@ class Wendland(Ball):
             return np.asarray(value * _horner(rest[1:] / coef[0], r))
         value *= rest[0] / coef[0] * (r < 1.0)
         return np.divide(value, r, out=np.zeros_like(r), where=r > 0.0)
-
-    def _unit_spectrum(self, omega: Array) -> Array:
-        power, coef = self._factors
-        # Integers below 2^53, so that nothing is rounded.
-        at_zero: Array = coef
-        at_one: Array = np.zeros(1)
-        for _ in range(power):
-            at_zero = np.polynomial.polynomial.polymul(at_zero, [1.0, -1.0])
-        for c in coef[::-1]:
-            at_one = np.polynomial.polynomial.polymul(at_one, [1.0, -1.0])
-            at_one[0] += c
-        at_one = np.concatenate([np.zeros(power), at_one])
-        return polynomial_transform(
-            lambda r: _powers(1.0 - r, power) * _horner(coef / coef[0], r),
-            at_zero / coef[0],
-            at_one / coef[0],
-            np.sqrt(squared_norms(omega)),
-            omega.shape[1],
-        ).values
 
 
 def _powers(base: Array, exponent: int) -> Array:

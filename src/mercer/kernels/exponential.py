@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._params import is_integer
-from mercer.kernels._transform import radial_transform
-from mercer.kernels.base import Evaluator, Kernel
+from mercer.kernels.base import Evaluator
 from mercer.kernels.distances import manhattan_distances
 from mercer.kernels.laplace_tiles import LaplaceTiles
-from mercer.kernels.matern import Matern
 from mercer.kernels.points import (
     CHUNK_BYTES,
     Array,
@@ -37,9 +35,8 @@ class PoweredExponential(Radial):
     r"""The powered exponential or stable kernel, :math:`k(x, z) = \exp(-|(x - z)/l|^e)`.
 
     Between the exponential, which is e = 1 and also ``Matern(nu=0.5)``, and a Gaussian for e = 2.
-    The spectrum, a density of stable distributions, is computed by quadrature
-    (:func:`~mercer.kernels.fourier_transform`): not a number where it is too small to be
-    seen.
+    The spectrum, a density of stable distributions, is computed by quadrature in the package
+    mercer-research: not a number where it is too small to be seen.
 
     Parameters
     ----------
@@ -82,11 +79,9 @@ class PoweredExponential(Radial):
         return np.divide(e * power * np.exp(-power), s, out=np.zeros_like(s), where=s > 0.0)
 
     def _unit_spectrum(self, omega: Array) -> Array:
-        d, e = omega.shape[1], float(self.exponent)
-        if e == 2.0:
-            return np.asarray(2.0 ** (-0.5 * d) * np.exp(-0.25 * squared_norms(omega)))
-        lengths = np.sqrt(squared_norms(omega))
-        return radial_transform(lambda r: np.exp(-(r**e)), lengths, d).values
+        if self._smooth:
+            return np.asarray(2.0 ** (-0.5 * omega.shape[1]) * np.exp(-0.25 * squared_norms(omega)))
+        return super()._unit_spectrum(omega)
 
 
 @dataclass(eq=False)
@@ -167,12 +162,6 @@ class Laplacian(Stationary):
                 raise ValueError(f"categories has column {j} but the points have {p} features.")
         return [int(j) for j in self.categories]
 
-    def spectral_power(self, power: float, dim: int = 1) -> Kernel | None:
-        # On a line it is the exponential kernel.
-        if dim > 1 or not self.stationary:
-            return None
-        return Matern(self.length_scale, nu=0.5).spectral_power(power)
-
     def spectrum(self, omega: Array, dim: int = 1) -> Array:
         if not self.stationary:
             raise NotImplementedError(f"{self!r} compares categories and has no spectrum.")
@@ -249,15 +238,6 @@ class Laplacian(Stationary):
     def _unit_spectrum(self, omega: Array) -> Array:
         factors = np.sqrt(2.0 / np.pi) / (1.0 + omega**2)
         return np.asarray(factors.prod(axis=1))
-
-    def _separate(self, p: int) -> list[Kernel]:
-        named, scales = set(self._columns(p)), np.broadcast_to(self._scale, p)
-        return [Laplacian(float(s), (0,) if j in named else ()) for j, s in enumerate(scales)]
-
-    def _times(self, other: Kernel) -> Kernel | None:
-        if not isinstance(other, Laplacian) or set(self.categories) != set(other.categories):
-            return None
-        return Laplacian(1.0 / (1.0 / self._scale + 1.0 / other._scale), self.categories)
 
 
 def _differ(difference: Array) -> Array:

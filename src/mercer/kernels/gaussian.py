@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, squared_norms
 from mercer.kernels.radial_tiles import RadialTiles, quick_square
 from mercer.kernels.stationary import LengthScale, Radial
@@ -85,19 +84,8 @@ class Gaussian(Radial):
             np.fill_diagonal(K, 1.0)
         return K
 
-    def spectral_power(self, power: float, dim: int = 1) -> Kernel:
-        return Gaussian(self._widened(np.sqrt(power)))
-
     def _slope(self, s: Array) -> Array:
         return np.exp(-0.5 * s)
 
     def _unit_spectrum(self, omega: Array) -> Array:
         return np.exp(-0.5 * squared_norms(omega))
-
-    def _separate(self, p: int) -> list[Kernel]:
-        return [Gaussian(float(scale)) for scale in np.broadcast_to(self._scale, p)]
-
-    def _times(self, other: Kernel) -> Kernel | None:
-        if not isinstance(other, Gaussian):
-            return None
-        return Gaussian(np.hypot(1.0 / self._scale, 1.0 / other._scale) ** -1.0)

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from mercer.kernels.base import Kernel
-from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.points import Array, squared_norms
 from mercer.kernels.stationary import LengthScale, Radial
 
@@ -70,17 +68,6 @@ class Matern(Radial):
     @property
     def _twice_nu(self) -> int | None:
         return int(2.0 * self.nu) if self.nu in (1.5, 2.5) else None
-
-    def spectral_power(self, power: float, dim: int = 1) -> Kernel:
-        if np.isinf(self.nu):
-            return Gaussian(self.length_scale).spectral_power(power, dim)
-        nu = power * (self.nu + 0.5 * dim) - 0.5 * dim
-        if nu <= 0.0:
-            raise ValueError(
-                f"The root of a Matern kernel is bounded only if nu > dim / 2 = {0.5 * dim}, got "
-                f"nu = {self.nu}."
-            )
-        return Matern(self._widened(np.sqrt(nu / self.nu)), nu)
 
     def _profile(self, s: Array) -> None:
         s[...] = value(s, float(self.nu))

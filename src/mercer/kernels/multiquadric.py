@@ -8,8 +8,6 @@ from math import ceil
 
 import numpy as np
 
-from mercer._params import same
-from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, as_points, squared_norms
 from mercer.kernels.rational_quadratic import power_law_spectrum
 from mercer.kernels.stationary import Dimensional, LengthScale, Radial
@@ -36,13 +34,6 @@ class PowerLaw(Radial):
 
     def _unit_spectrum(self, omega: Array) -> Array:
         return power_law_spectrum(np.sqrt(squared_norms(omega)), self._power, omega.shape[1])
-
-    def _times(self, other: Kernel) -> Kernel | None:
-        if not isinstance(other, PowerLaw) or not same(self.length_scale, other.length_scale):
-            return None
-        if self._power > 0.0 or other._power > 0.0:
-            return None
-        return InverseMultiquadric(self.length_scale, -self._power - other._power)
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer._lazily import lazily
-from mercer.kernels.base import Evaluator, Kernel
+from mercer.kernels.base import Evaluator, Kernel, numerical_spectrum
 from mercer.kernels.distances import Points, squared_distances
 from mercer.kernels.points import (
     CHUNK_BYTES,
@@ -59,11 +59,6 @@ class Stationary(Kernel):
     def _scale(self) -> Array:
         return np.asarray(self.length_scale, dtype=float)
 
-    def _widened(self, factor: float) -> float | Array:
-        """Length scale, multiplied."""
-        scale = self._scale * factor
-        return float(scale) if scale.ndim == 0 else scale
-
     def _factor(self, X: Data) -> Array:
         """Reciprocal length scale, checked to fit the points."""
         scale = self._scale
@@ -97,9 +92,9 @@ class Stationary(Kernel):
         volume = float(np.prod(np.broadcast_to(scale, dim)))
         return volume * self._unit_spectrum(omega * scale)
 
-    @abstractmethod
     def _unit_spectrum(self, omega: Array) -> Array:
         """Spectrum for length scale 1 at frequency vectors ``(m, d)``."""
+        return numerical_spectrum(self, omega, omega.shape[1])
 
 
 class Profile(Stationary):

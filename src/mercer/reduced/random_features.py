@@ -27,6 +27,7 @@ from mercer.data.sampling import FingerprintSample
 from mercer.kernels.algebra import ActiveDims, Power, Product, Scaled, Sum
 from mercer.kernels.anova import EachFeature, Tensor, components
 from mercer.kernels.base import Kernel
+from mercer.kernels.compact import BSpline
 from mercer.kernels.exponential import Laplacian, PoweredExponential
 from mercer.kernels.featurewise import scale_of_feature
 from mercer.kernels.gaussian import Gaussian
@@ -213,9 +214,6 @@ def _(kernel: Stationary, p: int, stream: Independent) -> Array:
 @singledispatch
 def unit(kernel: Kernel, p: int, stream: Independent) -> Array:
     """Draw frequencies of a kernel with length scale one."""
-    each = kernel._separate(p)
-    if each is not None and p > 1:
-        return np.column_stack([sample(one, 1, stream) for one in each])
     d = max(p, int(getattr(kernel, "dim", p)))
     directions = stream.normals(d)
     length = np.interp(stream.uniforms(1), *_radii(kernel, d))
@@ -260,6 +258,12 @@ def _(kernel: PoweredExponential, p: int, stream: Independent) -> Array:
     t = np.sin(a * angle) / np.sin(angle) ** (1.0 / a)
     t *= (np.sin((1.0 - a) * angle) / e) ** ((1.0 - a) / a)
     return _mixed(p, stream, 2.0 * t)
+
+
+@unit.register
+def _(kernel: BSpline, p: int, stream: Plain) -> Array:
+    one_feature = unit.dispatch(Kernel)
+    return np.column_stack([one_feature(kernel, 1, stream) for _ in range(p)])
 
 
 @unit.register

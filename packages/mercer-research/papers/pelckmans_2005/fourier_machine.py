@@ -3,9 +3,8 @@
 import numpy as np
 
 from mercer import LSSVR
-from mercer.kernels import Dirichlet
 from mercer.regularizers import Empty
-from mercer_research.kernels import Fourier
+from mercer_research.kernels import Dirichlet, Fourier
 from papers.outcome import Result, at_least, near
 
 N, M, C = 20, 6, 2.0

@@ -3,7 +3,8 @@
 import numpy as np
 
 from mercer import KernelRegressor
-from mercer.kernels import Gaussian, Haar
+from mercer.kernels import Gaussian
+from mercer_research.kernels import Haar
 from papers.outcome import Result, at_most, near
 
 GRID = (np.arange(500) + 0.5) / 500

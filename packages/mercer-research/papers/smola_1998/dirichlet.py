@@ -6,8 +6,9 @@ The data of the figures are not printed. The stand-in is a smooth function with 
 import numpy as np
 
 from mercer import KernelRegressor
-from mercer.kernels import Dirichlet, Gaussian, Laplacian
+from mercer.kernels import Gaussian, Laplacian
 from mercer.regularizers import Empty
+from mercer_research.kernels import Dirichlet
 from papers.outcome import Result, at_least, near
 
 KERNELS = {"Dirichlet": Dirichlet(10), "Gaussian": Gaussian(1.0), "Laplacian": Laplacian(2.0)}

@@ -3,7 +3,8 @@
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from mercer.kernels import BSpline, Dirichlet, Gaussian, PeriodicGaussian
+from mercer.kernels import BSpline, Gaussian, PeriodicGaussian
+from mercer_research.kernels import Dirichlet
 from papers.outcome import Claim, Result, near
 
 # Printed to six digits: half a unit of the last, with room for the rounding of both sides.

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from mercer.data.base import Block, Source
-from mercer.kernels import Gaussian, Matern, Periodized
+from mercer.kernels import Gaussian, Matern
 from mercer_research.covering import (
     MeasuredFrame,
     PrincipalCovering,
     nystrom_spectrum,
     periodized_spectrum,
 )
+from mercer_research.kernels import Periodized
 
 RADII = (0.7, 0.3, 0.1, 0.03)
 

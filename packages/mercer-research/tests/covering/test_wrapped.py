@@ -12,11 +12,11 @@ from mercer.kernels import (
     Matern,
     Periodic,
     PeriodicGaussian,
-    Periodized,
     RationalQuadratic,
 )
 from mercer_research.covering import choose_period, periodized_spectrum, wrap_error
 from mercer_research.covering.wrapped import _Shells
+from mercer_research.kernels import Periodized
 
 CAUCHY = RationalQuadratic(np.sqrt(0.5), alpha=1.0)  # 1 / (1 + u^2)
 

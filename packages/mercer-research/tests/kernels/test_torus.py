@@ -10,12 +10,12 @@ from mercer.kernels import (
     InverseMultiquadric,
     Laplacian,
     Matern,
-    Periodized,
     RationalQuadratic,
     Tensor,
     Wendland,
 )
 from mercer_research.covering import periodized_spectrum
+from mercer_research.kernels import Periodized
 from mercer_research.kernels.torus import Torus
 
 EPS = np.finfo(float).eps

@@ -6,7 +6,6 @@ import pytest
 from cases_kernels import FAMILIES, FEATURES, STATIONARY
 from mercer.kernels import (
     BSpline,
-    Dirichlet,
     Gaussian,
     Kernel,
     Linear,
@@ -14,12 +13,12 @@ from mercer.kernels import (
     PeriodicGaussian,
     Polyharmonic,
     Polynomial,
-    PowerSeries,
     Sigmoid,
     Spline,
     ThinPlate,
 )
 from mercer.kernels.callable import Callable, Pairwise
+from mercer_research.kernels import Dirichlet, PowerSeries
 from mercer_research.kernels.tabulated import Tabulated
 from mercer_research.operators import conditional_order, is_kernel
 from mercer_research.operators._witness import clouds, refute

@@ -8,9 +8,7 @@ import pytest
 
 from mercer import SVC, SVR, KernelRegressor
 from mercer.kernels import (
-    BandLimited,
     BSpline,
-    Dirichlet,
     Gaussian,
     InverseMultiquadric,
     Laplacian,
@@ -21,12 +19,12 @@ from mercer.kernels import (
     Polyharmonic,
     Polynomial,
     PoweredExponential,
-    RadialBSpline,
     RationalQuadratic,
     Tensor,
     ThinPlate,
     Wendland,
 )
+from mercer_research.kernels import BandLimited, Dirichlet, RadialBSpline
 from mercer_research.kernels.operator import Green
 from mercer_research.operators import inner_product, penalty, self_consistency
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.kernels import Gaussian, Matern, RadialBSpline
+from mercer.kernels import Gaussian, Matern
+from mercer_research.kernels import RadialBSpline
 from mercer_research.series.differogram import _fit, covariance_from_differogram
 
 SHAPES = {

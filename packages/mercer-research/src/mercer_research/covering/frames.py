@@ -413,7 +413,8 @@ def nystrom_spectrum(
 
     Examples
     --------
-    >>> from mercer.kernels import Gaussian, Periodized
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer_research.kernels import Periodized
     >>> X = np.arange(60)[:, None] / 10.0
     >>> spectrum, sup_norms = nystrom_spectrum(Periodized(Gaussian(0.5), 6.0), X, volume=6.0)
     >>> np.exp(spectrum.log_values[:3]).round(6)

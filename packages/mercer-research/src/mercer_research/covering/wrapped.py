@@ -13,11 +13,11 @@ from scipy.special import comb, gammaln
 from mercer._params import check_integer, check_positive
 from mercer.inspect.bands import along, check_stationary
 from mercer.kernels.base import Kernel
-from mercer.kernels.periodic import Periodized
 from mercer.kernels.points import Array
 from mercer.risk_bounds import Assumption
 from mercer_research.covering.lattice import lattice_shells, log_lattice_shells
 from mercer_research.covering.spectra import Spectrum, product_of
+from mercer_research.kernels.periodic import Periodized
 
 # Frequencies of one feature, shells of a lattice and points of a box that are looked at.
 LINE, SHELLS, POINTS = 2**17, 2**14, 2_000_000

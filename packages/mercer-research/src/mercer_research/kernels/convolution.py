@@ -10,11 +10,16 @@ size then depends on how densely the points lie.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import singledispatch
 
 import numpy as np
 
 from mercer.kernels.algebra import Scaled
 from mercer.kernels.base import Kernel
+from mercer.kernels.compact import BSpline
+from mercer.kernels.exponential import Laplacian
+from mercer.kernels.gaussian import Gaussian
+from mercer.kernels.matern import Matern
 from mercer.kernels.points import Array
 from mercer.kernels.spectral import FromSpectrum
 
@@ -50,7 +55,7 @@ def self_convolution(kernel: Kernel, dim: int = 1) -> Kernel:
     BSpline(length_scale=2.0, degree=3)
     """
     kernel, factor = _unscaled(kernel)
-    result = kernel.spectral_power(2.0, dim)
+    result = spectral_power(kernel, 2.0, dim)
     if result is None:
         _require_distance(kernel, dim)
         return factor**2 * FromSpectrum(SquaredSpectrum(kernel, dim), dim)
@@ -92,7 +97,7 @@ def convolution_root(kernel: Kernel, dim: int = 1) -> Kernel:
     ValueError: The root of a Matern kernel is bounded only if nu > dim / 2 = 0.5, got nu = 0.5.
     """
     kernel, factor = _unscaled(kernel)
-    result = kernel.spectral_power(0.5, dim)
+    result = spectral_power(kernel, 0.5, dim)
     if result is None:
         _require_distance(kernel, dim)
         return float(np.sqrt(factor)) * FromSpectrum(RootSpectrum(kernel, dim), dim)
@@ -144,3 +149,62 @@ def _size(kernel: Kernel, power: float, dim: int) -> float:
     """Return the spectrum at zero, of the kernel or of its convolution with itself."""
     P = float(kernel.spectrum(np.zeros((1, dim)), dim)[0])
     return float(P**power * (2.0 * np.pi) ** (0.5 * dim * (power - 1.0)))
+
+
+@singledispatch
+def spectral_power(kernel: Kernel, power: float, dim: int = 1) -> Kernel | None:
+    """Return a kernel whose spectrum is proportional to a power of that of another one.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    power : float
+        2 for the convolution of the kernel with itself, 1/2 for the root of that.
+    dim : int, default=1
+        Dimension of the points.
+
+    Returns
+    -------
+    Kernel or None
+        None if none is known in closed form.
+    """
+    return None
+
+
+def _widened(kernel: Gaussian | Matern, factor: float) -> float | Array:
+    scale = np.asarray(kernel.length_scale, dtype=float) * factor
+    return float(scale) if scale.ndim == 0 else scale
+
+
+@spectral_power.register
+def _(kernel: Gaussian, power: float, dim: int = 1) -> Kernel:
+    return Gaussian(_widened(kernel, np.sqrt(power)))
+
+
+@spectral_power.register
+def _(kernel: Matern, power: float, dim: int = 1) -> Kernel:
+    if np.isinf(kernel.nu):
+        return Gaussian(_widened(kernel, np.sqrt(power)))
+    nu = power * (kernel.nu + 0.5 * dim) - 0.5 * dim
+    if nu <= 0.0:
+        raise ValueError(
+            f"The root of a Matern kernel is bounded only if nu > dim / 2 = {0.5 * dim}, got "
+            f"nu = {kernel.nu}."
+        )
+    return Matern(_widened(kernel, np.sqrt(nu / kernel.nu)), nu)
+
+
+@spectral_power.register
+def _(kernel: Laplacian, power: float, dim: int = 1) -> Kernel | None:
+    # On a line it is the exponential kernel.
+    if dim > 1 or not kernel.stationary:
+        return None
+    return spectral_power(Matern(kernel.length_scale, nu=0.5), power)
+
+
+@spectral_power.register
+def _(kernel: BSpline, power: float, dim: int = 1) -> Kernel | None:
+    # The spectrum is a power of sinc, one more than the degree.
+    degree = power * (kernel.degree + 1) - 1
+    known = degree == int(degree) and 0 <= degree <= 9
+    return BSpline(kernel.length_scale, int(degree)) if known else None

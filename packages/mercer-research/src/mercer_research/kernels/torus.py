@@ -13,8 +13,8 @@ from scipy.special import gammaln
 
 from mercer._params import check_integer
 from mercer.kernels.base import Evaluator, Kernel
-from mercer.kernels.periodic import STENCIL
 from mercer.kernels.points import BLOCK_BYTES, Array, Data, as_pair, as_points, row_slices, to_dense
+from mercer_research.kernels.periodic import STENCIL
 
 MOST = 20_000
 """The most images or frequencies that a kernel is summed over."""

@@ -13,9 +13,9 @@ import numpy as np
 from mercer.inspect.filters import filter_curve
 from mercer.inspect.printing import PrintedReport
 from mercer.kernels import callable as _callable
-from mercer.kernels.admissibility import power_series_check
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data
+from mercer_research.kernels.power_series_check import power_series_check
 from mercer_research.operators._jet import variable
 from mercer_research.operators._witness import Witness, clouds, refute
 

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from mercer._typing import Seed
-from mercer.kernels import Gaussian, Kernel, Matern, RadialBSpline
+from mercer.kernels import Gaussian, Kernel, Matern
 from mercer.kernels.points import Array
 from mercer.series.spectrum import as_series
+from mercer_research.kernels import RadialBSpline
 
 SHAPES: dict[str, Kernel] = {
     "gaussian": Gaussian(),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from mercer.kernels import PowerSeries, power_series_check
-from mercer.kernels.admissibility import power_series_coefficients
+from mercer_research.kernels import PowerSeries, power_series_check
+from mercer_research.kernels.power_series_check import power_series_coefficients
 
 N = np.arange(21)
 

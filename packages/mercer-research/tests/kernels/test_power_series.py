@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from mercer.kernels import Gaussian, Linear, Polynomial, PowerSeries, Precomputed, Sigmoid
+from mercer.kernels import Gaussian, Linear, Polynomial, Precomputed, Sigmoid
 from mercer.kernels.base import Support, put
 from mercer.kernels.dot_product import monomials, multinomial
-from mercer.kernels.power_series import SERIES, operator_penalty
+from mercer_research.kernels import PowerSeries
+from mercer_research.kernels.power_series import SERIES, operator_penalty
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(7, 3)), RNG.normal(size=(5, 3))

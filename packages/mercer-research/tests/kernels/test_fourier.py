@@ -13,7 +13,7 @@ from mercer.kernels import (
     Polyharmonic,
     RationalQuadratic,
 )
-from mercer.kernels._transform import (
+from mercer_research.kernels._fourier import (
     _alternating,
     fourier_transform,
     oscillation,
