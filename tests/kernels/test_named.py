@@ -1,10 +1,15 @@
 """Names mean what they mean in scikit-learn."""
 
+import re
+from inspect import isabstract
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.svm import SVC
 
+from mercer import kernels
 from mercer.kernels import (
     ANOVA,
     Additive,
@@ -13,6 +18,7 @@ from mercer.kernels import (
     DampedOscillator,
     Gaussian,
     InverseMultiquadric,
+    Kernel,
     Laplacian,
     Linear,
     Matern,
@@ -30,7 +36,7 @@ from mercer.kernels import (
     named,
 )
 from mercer.kernels.callable import Callable
-from mercer.kernels.named import resolve, resolve_gamma
+from mercer.kernels.named import ALIASES, FREE, NAMES, resolve, resolve_gamma
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4)) * 3.0
@@ -133,3 +139,15 @@ def test_unknown_kernels_are_refused_with_the_names(kernel):
 def test_nonsense_gamma_is_refused_with_a_sentence(gamma):
     with pytest.raises(ValueError, match="gamma must be 'scale', 'auto', 'median' or a number"):
         resolve("rbf", X, gamma=gamma)
+
+
+def test_the_table_of_the_page_has_every_kernel_with_its_name():
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "choose-a-kernel.md"
+    rows = re.findall(r'^\| `(\w+)` \|.*\| (?:`"(\w+)"`)? \|$', page.read_text("utf-8"), re.M)
+    algebra = {"ActiveDims", "Power", "Product", "Scaled", "Stretched", "Sum"}
+    classes = {name: k for name, k in vars(kernels).items() if isinstance(k, type)}
+    concrete = {n for n, k in classes.items() if issubclass(k, Kernel) and not isabstract(k)}
+    assert sorted(name for name, _ in rows) == sorted(concrete - algebra)
+    named = {word: name for name, word in rows if word}
+    assert named == {w: type(resolve(w, np.eye(2))).__name__ for w in named}
+    assert set(named) == (set(NAMES) | set(FREE) | {"precomputed"}) - set(ALIASES)
