@@ -261,9 +261,10 @@ def _(kernel: PoweredExponential, p: int, stream: Independent) -> Array:
 
 
 @unit.register
-def _(kernel: BSpline, p: int, stream: Plain) -> Array:
-    one_feature = unit.dispatch(Kernel)
-    return np.column_stack([one_feature(kernel, 1, stream) for _ in range(p)])
+def _(kernel: BSpline, p: int, stream: Independent) -> Array:
+    # A product over the features: their frequencies are independent.
+    signs = np.sign(stream.normals(p))
+    return np.asarray(signs * np.interp(stream.uniforms(p), *_radii(kernel, 1)))
 
 
 @unit.register
