@@ -16,15 +16,14 @@ from mercer._version import PUBLISHED, installation
 __all__ = ["application", "how_to_install", "plugin"]
 
 PLUGINS = {
-    "arrow": ("mercer.data.arrow", "pyarrow", "data"),
-    "parquet": ("mercer.data.parquet", "pyarrow", "data"),
     "column_files": ("mercer.data.column_files", "pyarrow", "data"),
-    "remote": ("mercer.data.remote", "pyarrow", "data"),
-    "writing": ("mercer.data.writing", "pyarrow", "data"),
-    "pandas": ("mercer.data.to_pandas", "pandas", "data"),
-    "polars": ("mercer.data.to_polars", "polars", "data"),
-    "hdf5": ("mercer.data.hdf5", "h5py", "data"),
-    "zarr": ("mercer.data.zarr", "zarr", "data"),
+    "pyarrow": ("pyarrow", "pyarrow", "data"),
+    "parquet": ("pyarrow.parquet", "pyarrow", "data"),
+    "csv": ("pyarrow.csv", "pyarrow", "data"),
+    "pandas": ("pandas", "pandas", "data"),
+    "polars": ("polars", "polars", "data"),
+    "hdf5": ("h5py", "h5py", "data"),
+    "zarr": ("zarr", "zarr", "data"),
     "plotting": ("mercer.plotting", "matplotlib", "plot"),
     "dask": ("mercer.distributed", "dask", "cluster"),
     "dask_frames": ("dask.dataframe", "pandas", "cluster"),
@@ -53,7 +52,7 @@ def plugin(name: str) -> ModuleType:
     Examples
     --------
     >>> plugin("parquet").__name__
-    'mercer.data.parquet'
+    'pyarrow.parquet'
     """
     module, package, extra = PLUGINS[name]
     try:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.data import Arrays
-from mercer.data.base import Sums
-from mercer.data.keeping import Part, kept_sums
+from mercer.data.base import Part, Sums, kept_sums
 
 X = np.random.default_rng(0).normal(size=(700, 2))
 CUTS = [0, 130, 130, 300, 700]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cluster_work import failing, products
 from mercer import LSSVR, SVC
 from mercer.data import Arrays, Parts
-from mercer.data.partial_sums import PartialSums
+from mercer.data.parts import PartialSums
 from mercer.kernels import Gaussian
 from mercer.reduced import Nystrom
 

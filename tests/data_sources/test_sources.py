@@ -14,13 +14,11 @@ import zarr
 
 import mercer.data
 from mercer.data import DataError, as_source, draw
-from mercer.data.base import Block
-from mercer.data.checks import Places
-from mercer.data.choice import Choice
-from mercer.data.frames import FRAMES
+from mercer.data.arrays import Chain, rechunked
+from mercer.data.base import Block, Places
+from mercer.data.columns import Choice, kinds_of
 from mercer.data.opening import is_source
 from mercer.data.sampling import fingerprints
-from mercer.data.streams import Chain, rechunked
 from mercer.data.table import Table
 
 N, P = 103, 3
@@ -304,7 +302,7 @@ def test_columns_that_cannot_play_their_part_are_refused():
         ({"target": ["y", "w", "v"]}, "no columns are left to be features"),
     ):
         with pytest.raises(DataError, match=sentence):
-            Choice.make(FRAMES["pandas"].kinds(frame), **choice)
+            Choice.make(kinds_of(frame), **choice)
     assert Choice.make({"x": np.dtype("f4")}, dtype="f8").dtype == np.float64
 
 

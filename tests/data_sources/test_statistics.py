@@ -18,7 +18,7 @@ from mercer.data import (
     moments,
     quantiles,
 )
-from mercer.data.categories import ordered
+from mercer.data.statistics import ordered
 
 RNG = np.random.default_rng(0)
 
@@ -167,12 +167,12 @@ def test_quantiles_of_many_rows_are_those_of_a_sample():
 @pytest.mark.parametrize(("size", "passes"), [(100_000, 3), (50_000, 2), (10, 1), (2**24, 400)])
 def test_columns_of_one_pass_fit_in_their_memory(size, passes, monkeypatch):
     """In 128 MiB there are 167 columns of 100,000 numbers, and at least one is read."""
-    module = import_module("mercer.data.quantiles")  # a function has its name
+    module = import_module("mercer.data.sampling")
     source, asked = as_source(np.zeros((3, 400))), []
 
     def total(work, size, part, **how):
         asked.append(len(part))
-        return module._Sample(size, np.zeros(3, dtype=np.uint64), np.zeros((3, len(part))))
+        return module._PlaceSample(size, np.zeros(3, dtype=np.uint64), np.zeros((3, len(part))))
 
     monkeypatch.setattr(type(source), "total", lambda self, *args, **how: total(*args, **how))
     assert len(module.sampled_columns(source, range(400), size)) == 400
@@ -182,7 +182,7 @@ def test_columns_of_one_pass_fit_in_their_memory(size, passes, monkeypatch):
 
 
 def test_columns_are_sampled_in_groups(monkeypatch):
-    module = import_module("mercer.data.quantiles")  # a function has its name
+    module = import_module("mercer.data.sampling")
     monkeypatch.setattr(module, "SAMPLE_BYTES", 8 * 100_000 * 2)
     X, passes = RNG.normal(size=(60, 5)), []
     source = as_source(X).map(lambda block: passes.append(block.start) or block)

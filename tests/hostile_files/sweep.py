@@ -15,7 +15,7 @@ from pathlib import Path
 FILES = {"model": 300, "data": 200}
 BATCH = 100
 # Beside twice the size of its file, a reading may take this: blocks of rows, buffers of Arrow, and
-# chunks of up to 64 MB (mercer.data.headers.MAX_PACKED_CHUNK_BYTES).
+# chunks of up to 64 MB (mercer.data.array_files.MAX_PACKED_CHUNK_BYTES).
 CONSTANT = 2**27
 SECONDS = 1.0
 GOOD = {"refused", "read", "loaded and predicted", "loaded, refused to predict"}

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import mercer.data
-from hostile_files.rows import WRITERS, canary, limited
+from hostile_files.rows import canary, limited
 from mercer import LSSVR, Nystrom
 from mercer.reduced import CheckpointError
 from mercer.reduced.checkpoint import KEY, load, save
@@ -193,21 +192,3 @@ def test_files_of_another_hand_are_refused(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delenv(KEY)  # who asks for no signature reads signed files too
     np.testing.assert_array_equal(machine.fit(*sample()).dual_coef_, plain)
     assert "secret" not in repr(machine)
-
-
-def test_a_checkpoint_of_other_files_is_refused_by_name(tmp_path: Path) -> None:
-    for k in (0, 1):
-        WRITERS["x.parquet"](tmp_path / f"part-{k}.parquet")
-    how = {"target": "y", "features": ["a", "b"]}
-    machine = LSSVR(approximation=Nystrom(20, n_jobs=1, checkpoint=tmp_path / "kept"))
-    verified = mercer.data.open(tmp_path / "*.parquet", verify=True, **how)
-    first = machine.fit(verified).dual_coef_
-    sums = (tmp_path / "kept" / "files.sha256").read_text()
-    assert [line.split()[1] for line in sums.splitlines()] == ["part-0.parquet", "part-1.parquet"]
-    np.testing.assert_array_equal(machine.fit(verified).dual_coef_, first)
-    data = bytearray((tmp_path / "part-1.parquet").read_bytes())
-    data[200] ^= 1
-    (tmp_path / "part-1.parquet").write_bytes(bytes(data))
-    changed = mercer.data.open(tmp_path / "*.parquet", verify=True, **how)
-    with pytest.raises(CheckpointError, match=r"other files: part-1.parquet is another file than"):
-        machine.fit(changed)

@@ -30,16 +30,13 @@ def damage(data: bytes, case: int, rng: np.random.Generator) -> bytes:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_damage_is_noticed_or_can_be(name: str, tmp_path: Path) -> None:
-    """With digests every fault is refused by name; without, what comes is rows or a sentence."""
+def test_damage_is_noticed_or_gives_rows(name: str, tmp_path: Path) -> None:
+    """What comes is rows or a sentence with the name of the file."""
     seed = sorted(WRITERS).index(name)
     whole = tmp_path / "whole" / name
     whole.parent.mkdir()
     WRITERS[name](whole)
     expected = read(whole)
-    source = mercer.data.open(whole, verify=True)
-    known = source.digests
-    assert known is not None
     counts = {"right": 0, "refused": 0, "other": 0}
     for case in range(CASES):
         rng = np.random.default_rng([seed, case])
@@ -55,59 +52,11 @@ def test_damage_is_noticed_or_can_be(name: str, tmp_path: Path) -> None:
             file = path
         file.write_bytes(damage(file.read_bytes(), case, rng))
         counts[outcome(path, expected)] += 1
-        with pytest.raises(DataError, match=rf"{name}.* is another file than it was"):
-            mercer.data.open(path, verify=known)
         shutil.rmtree(folder)
     assert sum(counts.values()) == CASES
     if name == "checked.parquet":
         # Page headers and the footer have no checksum; all that holds numbers has.
         assert counts["other"] <= 2
-
-
-def test_digests_are_those_of_sha256sum(tmp_path: Path) -> None:
-    for k in (0, 1):
-        WRITERS["x.parquet"](tmp_path / f"part-{k}.parquet")
-    (tmp_path / "part-1.parquet").write_bytes((tmp_path / "part-0.parquet").read_bytes())
-    digests = mercer.data.open(tmp_path, verify=True).digests
-    assert digests is not None
-    assert list(digests) == ["part-0.parquet", "part-1.parquet"]
-    sums = tmp_path / "SHA256SUMS"
-    sums.write_text("".join(f"{hex}  ./{name}\n" for name, hex in digests.items()))
-    found = mercer.data.open(tmp_path, target="y", features=["a", "b"], verify=sums)
-    assert found.digests == digests
-    assert found.checked().digests == digests
-    assert mercer.data.open(tmp_path).digests is None
-    moved = tmp_path / "moved"
-    moved.mkdir()
-    for k in (0, 1):
-        (tmp_path / f"part-{k}.parquet").rename(moved / f"part-{k}.parquet")
-    mercer.data.open(moved, verify=digests)
-    (moved / "part-1.parquet").unlink()
-    with pytest.raises(DataError, match=r"cannot be verified: part-1.parquet is missing"):
-        mercer.data.open(moved, verify=digests)
-    WRITERS["x.parquet"](moved / "part-1.parquet")
-    WRITERS["x.parquet"](moved / "part-2.parquet")
-    with pytest.raises(DataError, match=r"part-2.parquet is new"):
-        mercer.data.open(moved, verify=digests)
-    sums.write_text("no digest\n")
-    with pytest.raises(DataError, match=r"SHA256SUMS, line 1, is not what sha256sum writes"):
-        mercer.data.open(moved, verify=sums)
-
-
-def test_digests_of_arrays_with_targets_and_of_other_places(tmp_path: Path) -> None:
-    np.save(tmp_path / "X.npy", np.zeros((4, 2)))
-    np.save(tmp_path / "y.npy", np.zeros(4))
-    source = mercer.data.open(tmp_path / "X.npy", tmp_path / "y.npy", verify=True)
-    assert sorted(source.digests or ()) == ["X.npy", "y.npy"]
-    np.save(tmp_path / "y.npy", np.ones(4))
-    with pytest.raises(DataError, match=r"X.npy and 1 others cannot be verified: y.npy is another"):
-        mercer.data.open(tmp_path / "X.npy", tmp_path / "y.npy", verify=source.digests or {})
-    WRITERS["x.parquet"](tmp_path / "x.parquet")
-    here, there = (
-        mercer.data.open(path, verify=True).digests
-        for path in (tmp_path / "x.parquet", (tmp_path / "x.parquet").as_uri())
-    )
-    assert here == there
 
 
 # Files that do not belong together ----------------------------------------------------------------

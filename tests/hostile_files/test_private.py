@@ -13,8 +13,8 @@ import pytest
 import mercer.datasets
 import mercer.io
 from mercer import LSSVR, SVR, Nystrom
-from mercer.data.npy import Npy
 from mercer.data.spill import Spill
+from mercer.data.writing import Npy
 from mercer.datasets.download import DownloadError, _privately, download
 from mercer.local.shelf import Shelf
 

@@ -195,7 +195,7 @@ def test_trusted_types_are_classes_that_only_compute():
     assert "sklearn.tree._tree.Tree" in names  # see the trees of test_hostile.py
     for stranger in (
         "mercer._lazily.Later",
-        "mercer.data.npy.NpyArray",
+        "mercer.data.array_files.NpyArray",
         "mercer.data.opening.open",
         "mercer.local.shelf.pickle",
         "mercer.local.shelf._in_files",

@@ -314,7 +314,7 @@ ATTACKS = {
     },
     "file": {
         "__class__": "NpyArray",
-        "__module__": "mercer.data.npy",
+        "__module__": "mercer.data.array_files",
         "__loader__": "ObjectNode",
     },
     "method": {

@@ -13,7 +13,7 @@ from scipy.stats import norm, rankdata
 
 import mercer.data
 from mercer.data import DataError, Source, as_source
-from mercer.data.quantiles import sampled_columns
+from mercer.data.sampling import sampled_columns
 from mercer.preprocessing import RankNormalizer
 from mercer.preprocessing.ranks import interpolated
 

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 import mercer.data
-from mercer.data.delimited import Delimited
-from mercer.data.parquet import File
+from mercer.data.column_files import ColumnFile
 from mercer.data.table import DataError
 from mercer_studio.reading import FrameBatches, read_table
 
@@ -195,8 +194,8 @@ def test_wide_text_is_looked_at_in_linear_time(tmp_path, monkeypatch):
         def __exit__(self, *error):
             pass
 
-    opened = Delimited._opened
-    monkeypatch.setattr(Delimited, "_opened", lambda self, *how: Reader(opened(self, *how)))
+    opened = ColumnFile._open_text
+    monkeypatch.setattr(ColumnFile, "_open_text", lambda self, *how: Reader(opened(self, *how)))
     steps = {}
     for p in (100, 400):
         path = tmp_path / f"{p}.csv"
@@ -204,7 +203,7 @@ def test_wide_text_is_looked_at_in_linear_time(tmp_path, monkeypatch):
         asked.clear()
         calls = [0]
         sys.setprofile(lambda *event, calls=calls: calls.__setitem__(0, calls[0] + 1))
-        Delimited().inspect(File.found(str(path)))
+        ColumnFile.found(str(path), "csv").inspect()
         sys.setprofile(None)
         steps[p] = len(asked), calls[0]
     assert steps[100][0] == steps[400][0] <= 3

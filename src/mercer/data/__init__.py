@@ -2,14 +2,11 @@
 
 from mercer.data.arrays import Arrays
 from mercer.data.base import Source
-from mercer.data.categories import Categories, categories
-from mercer.data.files import open
-from mercer.data.moments import Moments, moments
-from mercer.data.opening import as_source
+from mercer.data.opening import as_source, open
 from mercer.data.parts import Parts, map_blocks
 from mercer.data.predicting import predict
-from mercer.data.quantiles import quantiles
-from mercer.data.sampling import draw
+from mercer.data.sampling import draw, quantiles
+from mercer.data.statistics import Categories, Moments, categories, moments
 from mercer.data.table import DataError
 
 __all__ = [

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._optional import plugin
 from mercer._progress import Bar
 from mercer._typing import AnyArray, PointsLike, Predictor
+from mercer.data.arrays import rechunked
 from mercer.data.base import Block, Source
-from mercer.data.categories import column_of
-from mercer.data.npy import Npy
+from mercer.data.columns import pandas_frame
 from mercer.data.opening import as_source
-from mercer.data.streams import rechunked
+from mercer.data.statistics import column_of
 from mercer.data.table import DataError, Table
+from mercer.data.writing import ColumnWriter, Npy, parts, same_start
 
 __all__ = ["predict"]
 
@@ -150,9 +150,9 @@ class _Predictions:
         if wanted is not None:
             if names is not None and list(wanted) != names:
                 X = _chosen(X, [names.index(name) for name in wanted])
-            X = plugin("pandas").frame(X, list(wanted))
+            X = pandas_frame(X, list(wanted))
         elif isinstance(X, Table):
-            X = X.numbers() if not X.text else plugin("pandas").frame(X, names or [])
+            X = X.numbers() if not X.text else pandas_frame(X, names or [])
         found = getattr(self.machine, self.method)(X)
         sparse = sp.issparse(found)
         return np.asarray(found.toarray() if sparse else found)
@@ -176,7 +176,7 @@ class _Predictions:
         """Write all rows to one file, and return their number."""
         made: Callable[[Block], Any] = self.answers if kind == "npy" else self.columns
         n = 0
-        with Npy(path) if kind == "npy" else plugin("writing").ColumnFile(path, kind) as file:
+        with Npy(path) if kind == "npy" else ColumnWriter(path, kind) as file:
             for block in self.source.blocks(rows):
                 file.write(made(block))
                 self.bar.update(block.n)
@@ -187,11 +187,11 @@ class _Predictions:
 
     def to_folder(self, folder: Path, rows: int, part_rows: int) -> int:
         """Write all rows to parts in a folder but those that are there; return their number."""
-        writing, n = plugin("writing"), 0
+        n = 0
         folder.mkdir(parents=True, exist_ok=True)
         rows = min(rows, part_rows)
         blocks_of_part = part_rows // rows
-        done = writing.parts(folder)
+        done = parts(folder)
         stack, file = ExitStack(), None
         with stack:
             # Blocks of exactly as many rows as a part is counted in.
@@ -200,15 +200,15 @@ class _Predictions:
                 if first == 0:
                     stack.close()
                     path = folder / f"part-{part:05}.parquet"
-                    file = None if part in done else stack.enter_context(writing.ColumnFile(path))
+                    file = None if part in done else stack.enter_context(ColumnWriter(path))
                 if file is not None:
                     file.write(self.columns(block))
                 elif number == 0:
-                    writing.same_start(folder / "part-00000.parquet", self.columns(block))
+                    same_start(folder / "part-00000.parquet", self.columns(block))
                 self.bar.update(block.n)
                 n += block.n
         size = rows * blocks_of_part
-        if writing.parts(folder) != {k: min(size, n - k * size) for k in range(-(-n // size))}:
+        if parts(folder) != {k: min(size, n - k * size) for k in range(-(-n // size))}:
             raise DataError(
                 f"{folder} holds parts of other sizes, or more of them; write to another folder"
             )

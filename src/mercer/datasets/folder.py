@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from mercer._typing import AnyArray
-from mercer.data.npy import Pending
+from mercer.data.writing import Pending
 from mercer.datasets.tables import Entry, drop, of_images, of_table
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ Entry = dict[str, Any]
 
 def pandas() -> ModuleType:
     """Return pandas, which reads Parquet by way of Arrow, or say how to get both."""
-    plugin("arrow"), plugin("pandas")
+    plugin("pyarrow"), plugin("pandas")
     return import_module("pandas")
 
 

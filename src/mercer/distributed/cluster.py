@@ -18,10 +18,9 @@ from uuid import uuid4
 
 from distributed import Client, Future
 
-from mercer.data.base import Block, Work
-from mercer.data.keeping import Step
+from mercer.data.base import Block, Step, Work
 from mercer.data.memory import machine_bytes
-from mercer.data.partial_sums import PartialSums
+from mercer.data.parts import PartialSums
 from mercer.data.spill import Groups, Sort
 from mercer.distributed.bundles import Bundles, bounds_of, max_bytes, shards_of
 from mercer.distributed.holding import Holding, same, starts_of, submit, token_of

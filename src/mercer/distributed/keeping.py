@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 from uuid import uuid4
 
-from mercer.data.base import Sums
-from mercer.data.keeping import Part, Step, kept_sums
-from mercer.data.partial_sums import PartialSums
+from mercer.data.base import Part, Step, Sums, kept_sums
+from mercer.data.parts import PartialSums
 from mercer.distributed.shards import Shard
 
 __all__ = ["KeptOrder", "KeptShards", "MissingError"]
@@ -169,7 +168,7 @@ class KeptShards:
         self.cluster.client.run(forget, self.name, on_error="return")
 
     def __call__(self, request: Any, read: bool = False) -> Sums:
-        """Return the sum of what all blocks answer; see :class:`mercer.data.keeping.Keeping`."""
+        """Return the sum of what all blocks answer; see :class:`mercer.data.base.Keeping`."""
         order = KeptOrder(
             self.name,
             self.step,

@@ -92,9 +92,7 @@ def as_source(
     if hold is None:
         hold = not nbytes > MAX_HELD_SHARE * _memory(client)
     files = isinstance(X, Source)
-    found = Cluster(**settings, client=client, hold=hold or files, load=hold, patience=patience)
-    found.digests = getattr(X, "digests", None)
-    return found
+    return Cluster(**settings, client=client, hold=hold or files, load=hold, patience=patience)
 
 
 def _memory(client: Client) -> float:

@@ -16,8 +16,7 @@ from distributed.protocol.pickle import dumps, loads
 
 from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data import Arrays, Source, as_source
-from mercer.data.base import Block
-from mercer.data.checks import Places
+from mercer.data.base import Block, Places
 from mercer.data.table import stack
 
 __all__ = [

@@ -5,7 +5,7 @@ at most eight others, go through their own shard meanwhile, add what comes back,
 state of a pass goes down the tree that sums come up, and the scheduler has one task a pass however
 many workers there are. Nothing that matters is only in the tree: whatever part of it does not
 answer is told to the client, which has the scheduler do it by tasks, from rows that are computed
-again if they were lost. Sums are nodes of one tree of partitions (:mod:`mercer.data.partial_sums`),
+again if they were lost. Sums are nodes of one tree of partitions (:mod:`mercer.data.parts`),
 so that their bits do not depend on how a pass was made.
 """
 
@@ -20,8 +20,7 @@ from distributed import Worker, get_worker
 from distributed.protocol.pickle import dumps
 
 from mercer.data.base import Work
-from mercer.data.partial_sums import PartialSums
-from mercer.data.parts import map_blocks
+from mercer.data.parts import PartialSums, map_blocks
 from mercer.distributed.keeping import KeptOrder, MissingError
 from mercer.distributed.partitions import Key, Parcel
 from mercer.distributed.shards import Shard, bind, worker_threads

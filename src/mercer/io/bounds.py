@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.data.headers import MAX_EMPTY_ROWS, read_header
+from mercer.data.array_files import MAX_EMPTY_ROWS, read_header
 from mercer.io.errors import ModelFileError
 
 __all__ = ["MANIFEST", "SCHEMA", "check_archive", "open_archive", "read_json"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer._typing import Array
-from mercer.data.categories import codes_of
+from mercer.data.statistics import codes_of
 from mercer.io.errors import CannotConvert
 from mercer.io.symbols import Backend, Handle, Value
 from mercer.preprocessing import TableEncoder

@@ -62,7 +62,7 @@ def trusted_types() -> list[str]:
     Examples
     --------
     >>> names = trusted_types()
-    >>> "mercer.estimators.svr.SVR" in names, "mercer.data.npy.NpyArray" in names
+    >>> "mercer.estimators.svr.SVR" in names, "mercer.data.array_files.NpyArray" in names
     (True, False)
     """
     return list(NEIGHBOURS) + [

@@ -65,7 +65,8 @@ def framed(names: Callable[..., Sequence[str]] | None = None) -> Callable[[Any],
             if container == "default" or np.ndim(found) != 2:
                 return found
             columns = list(ENDS if names is None else names(self, *args, **how))
-            made = plugin(container).frame(np.asarray(found), columns)
+            named = {"columns" if container == "pandas" else "schema": columns}
+            made = plugin(container).DataFrame(np.asarray(found), **named)
             if container == "pandas" and hasattr(X, "index"):
                 made.index = X.index
             return made

@@ -181,9 +181,6 @@ class LowRankFit:
             # Fewer matrices do not do for kernels with polynomials of their own.
             raise ValueError(passes.refusal)
         found = _watched(machine, task, census, passes, how, context)
-        machine.__dict__.pop("data_digests_", None)
-        if source.digests is not None:
-            machine.data_digests_ = dict(source.digests)
         machine.solution_ = found.solution
         machine.fit_status_ = int(found.solution.status is not Status.CONVERGED)
         _store(machine, found, read, census, labels)

@@ -154,7 +154,6 @@ class LowRankMachine(Machine, Protocol):
     C_: float
     classes_: AnyArray
     feature_names_in_: NDArray[np.object_]
-    data_digests_: Mapping[str, str]
     _kept: AnyArray
     _several: bool
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from mercer._typing import AnyArray, PointsLike
 from mercer.data import Categories, DataError, as_source
 from mercer.data.base import Block, PerColumn
-from mercer.data.categories import Counts, counted
-from mercer.data.choice import refusal
+from mercer.data.columns import refusal
 from mercer.data.sampling import fingerprints
+from mercer.data.statistics import Counts, counted
 from mercer.data.table import Table, hashes
 from mercer.preprocessing.readings import Reading
 

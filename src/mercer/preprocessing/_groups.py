@@ -10,8 +10,8 @@ import numpy as np
 from mercer._typing import Array
 from mercer.data import DataError
 from mercer.data.base import Block
-from mercer.data.categories import column_of
 from mercer.data.sampling import fold_of
+from mercer.data.statistics import column_of
 from mercer.data.table import factorized
 
 __all__ = ["FOLD_SEED", "Groups", "grouped", "key_of", "merged", "shrunk"]

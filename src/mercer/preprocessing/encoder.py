@@ -17,8 +17,8 @@ from mercer._sklearn import Interval, StrOptions, check_feature_names_in, fit_co
 from mercer._typing import AnyArray, Constraints, PointsLike, TargetsLike
 from mercer.data import DataError, Source, categories
 from mercer.data.base import Block
-from mercer.data.categories import Counts, codes_of, column_of, ordered
 from mercer.data.sampling import fold_of
+from mercer.data.statistics import Counts, codes_of, column_of, ordered
 from mercer.data.table import Table, common_type, factorized
 from mercer.preprocessing._groups import FOLD_SEED, grouped, key_of, merged, shrunk
 from mercer.preprocessing.base import Streamed, numbered

@@ -14,7 +14,7 @@ from mercer._sklearn import Interval, StrOptions, check_feature_names_in
 from mercer._typing import Constraints, PointsLike
 from mercer.data import Moments, Source, categories, quantiles
 from mercer.data.base import Block, Sums
-from mercer.data.categories import Counts, ordered
+from mercer.data.statistics import Counts, ordered
 from mercer.data.table import Table
 from mercer.preprocessing.base import Streamed
 

@@ -16,7 +16,7 @@ from mercer._sklearn import Interval
 from mercer._typing import AnyArray, Array, Constraints, PointsLike
 from mercer.data import DataError, Source
 from mercer.data.base import Block
-from mercer.data.quantiles import sampled_columns
+from mercer.data.sampling import sampled_columns
 from mercer.data.table import Table
 from mercer.preprocessing.base import Streamed
 

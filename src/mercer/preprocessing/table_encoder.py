@@ -16,7 +16,7 @@ from mercer._sklearn import Interval, StrOptions, check_feature_names_in
 from mercer._typing import AnyArray, Constraints, PointsLike
 from mercer.data import DataError, Source, quantiles
 from mercer.data.base import PerColumn
-from mercer.data.categories import Counts, codes_of, ordered
+from mercer.data.statistics import Counts, codes_of, ordered
 from mercer.data.table import Table, factorized
 from mercer.preprocessing._columns import (
     ColumnStatistics,

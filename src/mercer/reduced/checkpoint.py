@@ -15,17 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.digests import differences, listed, text
-from mercer.data.headers import read_header
+from mercer.data.array_files import read_header
 from mercer.data.memory import machine_bytes
 
-__all__ = ["CheckpointError", "load", "same_files", "save"]
+__all__ = ["CheckpointError", "load", "save"]
 
 KEY = "MERCER_CHECKPOINT_KEY"
 """Variable of the environment that holds the key. A parameter would travel with the machine."""
 
 MARK = b"HMAC-SHA256:"
-FILES = "files.sha256"
 
 
 class CheckpointError(OSError):
@@ -134,29 +132,3 @@ def _array(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Any:
     if math.prod(shape) * dtype.itemsize != len(rest):
         raise ValueError("not an array of numbers or words")
     return np.frombuffer(rest, dtype).reshape(shape, order="F" if columns else "C").copy(order="K")
-
-
-def same_files(directory: Path, digests: Mapping[str, str] | None) -> None:
-    """Keep the digests of the files of a fit; refuse to go on with others than those kept.
-
-    Parameters
-    ----------
-    directory : Path
-    digests : mapping from str to str, optional
-        None if nobody asked for them: then nothing is kept and nothing refused.
-    """
-    if digests is None:
-        return
-    file = directory / FILES
-    if file.exists():
-        if words := differences(digests, listed(file)):
-            raise CheckpointError(
-                f"the checkpoint in {directory} was made from other files: {words}. Fit to the "
-                "files it was made from, or keep this fit in another folder"
-            )
-    else:
-        other = file.with_suffix(f".{os.getpid()}.tmp")
-        other.unlink(missing_ok=True)
-        with open(other, "x", encoding="utf-8", opener=_privately) as stream:
-            stream.write(text(digests))
-        other.replace(file)

@@ -21,8 +21,7 @@ from mercer._deadline import time_left
 from mercer._threads import team, usable_cores
 from mercer._typing import Array
 from mercer.data.arrays import Arrays
-from mercer.data.base import Block, Sums
-from mercer.data.keeping import Keeping
+from mercer.data.base import Block, Keeping, Sums
 from mercer.losses.base import Loss, QuadraticDualLoss
 from mercer.reduced.multipliers import Point, Report, Search, search
 from mercer.reduced.newton import MAX_DUAL_RESIDUAL, Minimum, Newton, residual_gap

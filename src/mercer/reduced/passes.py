@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from mercer._typing import PointsLike
 from mercer.data.base import Source, Sums, Work
 from mercer.data.sampling import FingerprintSample
-from mercer.reduced.checkpoint import CheckpointError, load, same_files, save
+from mercer.reduced.checkpoint import CheckpointError, load, save
 
 __all__ = ["CheckpointError", "Labels", "Passes", "Record", "RunningVariance"]
 
@@ -87,7 +87,6 @@ class Passes:
                     f"no checkpoint can be kept in {self.directory} ({error.strerror}); give a "
                     "folder that you can write to"
                 ) from error
-            same_files(self.directory, self.source.digests)
 
     def __call__(
         self, name: str, work: Work, shared: Any = None, state: Any = None, anew: bool = False

@@ -18,9 +18,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from mercer.data.files import COLUMNS
-from mercer.data.ipc import Ipc
-from mercer.data.parquet import File, Parquet, blamed
+from mercer.data.column_files import ColumnFile, blamed
+from mercer.data.opening import COLUMNS
 from mercer.data.table import DataError
 
 CHUNK_BYTES = 2**20
@@ -555,16 +554,14 @@ class FrameBatches:
         comment: str | None = None,
         max_bytes: float = np.inf,
     ) -> None:
-        self.file, self.most = File.found(os.fspath(path)), max_bytes
-        kind = format or _format_of(self.file.path)
-        self._how: Parquet | Ipc | None = None
+        kind = format or _format_of(os.fspath(path))
+        self.file, self.most = ColumnFile.found(os.fspath(path), kind), max_bytes
         self.left_out: list[str] = []
         if kind == "csv":
             self._dialect = Dialect.of(self.file.path, delimiter, encoding, comment, max_bytes)
             self.names = list(self._dialect.header.names)
         else:
-            self._how = Parquet() if kind == "parquet" else Ipc()
-            self._schema = self._how.inspect(self.file).schema
+            self._schema = self.file.inspect().schema
             self.left_out = [f.name for f in self._schema if pa.types.is_nested(f.type)]
             self.names = [name for name in self._schema.names if name not in self.left_out]
         counts = Counter([*self.names, *self.left_out])
@@ -584,7 +581,7 @@ class FrameBatches:
         wanted = self.names if columns is None else list(columns)
         first = 0
         with self.file.watched():
-            for batch in self._text(wanted) if self._how is None else self._typed(wanted):
+            for batch in self._text(wanted) if self.file.format == "csv" else self._typed(wanted):
                 self._bound(batch.nbytes)
                 for k in range(0, batch.num_rows, FRAME_ROWS):
                     frame = framed(batch.slice(k, FRAME_ROWS), self.file.path)
@@ -596,7 +593,7 @@ class FrameBatches:
 
     def whole(self) -> pd.DataFrame:
         """Return all rows; see :func:`read_table`."""
-        if self._how is None:
+        if self.file.format == "csv":
             frame = framed(self._whole_text(), self.file.path)
             frame.attrs["notes"] = list(self._dialect.notes)
             return frame
@@ -621,9 +618,8 @@ class FrameBatches:
 
     def _typed(self, columns: list[str]) -> Iterator[pa.Table]:
         if columns:
-            assert self._how is not None
             with blamed(self.file.path, ""):
-                found = self._how.batches(self.file, self._schema, columns, None, FRAME_ROWS)
+                found = self.file.batches(self._schema, columns, None, FRAME_ROWS)
                 yield from (pa.Table.from_batches([batch]) for batch in found)
 
     # Text -----------------------------------------------------------------------------------------

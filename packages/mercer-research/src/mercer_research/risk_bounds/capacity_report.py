@@ -163,7 +163,7 @@ class CapacityReport:
     def to_frame(self) -> Any:
         """Return the ladder as a pandas data frame."""
         names, rows = list(self.records()[0]), [list(one.values()) for one in self.records()]
-        return plugin("pandas").frame(np.array(rows, dtype=object), names).infer_objects()
+        return plugin("pandas").DataFrame(rows, columns=names, dtype=object).infer_objects()
 
     def to_dict(self) -> dict[str, object]:
         """Return everything as numbers, words, lists and dicts, for ``json.dumps``."""

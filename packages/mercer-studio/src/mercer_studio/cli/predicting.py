@@ -12,10 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from mercer._optional import plugin
 from mercer._typing import AnyArray
 from mercer._words import plural
-from mercer.data.npy import Pending
+from mercer.data.writing import ColumnWriter, Pending
 from mercer_studio.cli.commands import load
 from mercer_studio.cli.models import Model
 from mercer_studio.cli.tables import Memory, Read, batches, writable
@@ -136,10 +135,7 @@ def writer(
     writable(output, force)
     if path.suffix in SIGNS:
         return Text(path, SIGNS[path.suffix], formulas)
-    made: AbstractContextManager[RowWriter] = plugin("writing").ColumnFile(
-        path, COLUMNS[path.suffix]
-    )
-    return made
+    return ColumnWriter(path, COLUMNS[path.suffix])
 
 
 def predict(
