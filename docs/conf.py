@@ -107,7 +107,7 @@ GROUPS = {
     "Building blocks": ("losses", "kernels", "regularizers", "preprocessing", "datasets", "data"),
     "Choosing, looking, reporting": (
         *("selection", "inspect", "plotting", "risk_bounds", "smoothing"),
-        *("compression", "density", "series"),
+        "compression",
     ),
     "Shipping": ("io", "distributed"),
     "Inside": ("problems", "solvers", "programs", "gram"),

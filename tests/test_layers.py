@@ -17,11 +17,11 @@ ROWS = (
     ("losses", "kernels", "data"),
     ("regularizers", "gram"),
     ("problems",),
-    ("solvers", "series", "smoothing"),
+    ("solvers", "smoothing"),
     ("reduced", "programs", "local"),
     ("machines", "preprocessing", "datasets"),
     ("estimators",),
-    ("selection", "inspect", "compression", "density", "risk_bounds"),
+    ("selection", "inspect", "compression", "risk_bounds"),
     ("manifold", "tabular"),
     ("distributed", "plotting", "io"),
 )
@@ -32,7 +32,7 @@ RESEARCH = (
     ("risk_bounds",),
     (
         *("linear", "series", "density", "operators", "diagnostics", "selection", "manifold"),
-        "compression",
+        *("compression", "noise"),
     ),
     ("fusion", "covering"),
     ("plotting",),

@@ -36,7 +36,6 @@ from mercer import (
     ShapeConstrainedClassifier,
     ShapeConstrainedRegressor,
 )
-from mercer.density import KernelCDF
 from mercer.estimators import (
     AdaptiveMarginSVC,
     HeteroscedasticNuSVR,
@@ -61,8 +60,8 @@ from mercer.preprocessing import (
     Scaler,
     TableEncoder,
 )
-from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, ThresholdSelector
-from mercer_research.density import EmpiricalCDF, GaussianDensity, ParzenWindow
+from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV
+from mercer_research.density import EmpiricalCDF, GaussianDensity, KernelCDF, ParzenWindow
 from mercer_research.estimators import (
     HardMarginSVC,
     HardTubeSVR,
@@ -85,7 +84,7 @@ from mercer_research.linear import (
     ValidatedLasso,
     ValidatedSelection,
 )
-from mercer_research.selection import FixedComplexity
+from mercer_research.selection import FixedComplexity, ThresholdSelector
 
 # Whoever is not in this file is here: checked beside its own tests, or not at all, with the reason.
 TESTS = Path(__file__).parent
@@ -400,7 +399,7 @@ def test_no_more_failures_than_scikit_learn_expects(machine):
 ROOMS = (
     "mercer",
     *(f"mercer.{room}" for room in ("estimators", "reduced", "local", "selection", "manifold")),
-    *(f"mercer.{room}" for room in ("tabular", "density", "preprocessing")),
+    *(f"mercer.{room}" for room in ("tabular", "preprocessing")),
     *(f"mercer.{room}" for room in ("compression", "inspect", "distributed", "plotting")),
     *(f"mercer_research.{room}" for room in ("fusion", "linear", "density", "manifold")),
     *(f"mercer_research.{room}" for room in ("estimators", "selection", "risk_bounds")),

@@ -21,7 +21,6 @@ from mercer import (
     UniversalKriging,
 )
 from mercer._fitting import ending
-from mercer.density import KernelCDF
 from mercer.estimators import (
     AdaptiveMarginSVC,
     RegimeSwitchingRegressor,
@@ -30,12 +29,13 @@ from mercer.estimators import (
 )
 from mercer.manifold import PrincipalCurve, PrincipalManifold, PrincipalManifoldCV
 from mercer.regularizers import Increasing
-from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV, ThresholdSelector
+from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV
+from mercer_research.density import KernelCDF
 from mercer_research.estimators import HardMarginSVC
 from mercer_research.fusion import SparseSubstrate, SparseSubstrateClassifier
 from mercer_research.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
 from mercer_research.manifold import KPlanes, VectorQuantizer
-from mercer_research.selection import FixedComplexity
+from mercer_research.selection import FixedComplexity, ThresholdSelector
 from unchanged.signatures import estimators
 
 # Fits too short for a line, with the reason.

@@ -22,7 +22,7 @@ from mercer.local import Local
 # An overrun of a fifth of the limit or of half a second is allowed.
 SHARE, SECONDS = 0.2, 0.5
 
-ROOMS = ("mercer", "mercer.estimators", "mercer.density", "mercer.manifold", "mercer.selection",
+ROOMS = ("mercer", "mercer.estimators", "mercer.manifold", "mercer.selection",
          "mercer_research.density", "mercer_research.estimators", "mercer_research.fusion",
          "mercer_research.linear", "mercer_research.manifold",
          "mercer_research.selection")  # fmt: skip

@@ -13,9 +13,8 @@ close to the empirical one knows where time begins, and its derivative is a dens
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer.density import KernelCDF
 from mercer.kernels import Gaussian
-from mercer_research.density import EmpiricalCDF, ParzenWindow
+from mercer_research.density import EmpiricalCDF, KernelCDF, ParzenWindow
 
 # B. W. Silverman, Density Estimation, 1986, table 2.1.
 table = (

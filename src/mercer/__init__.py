@@ -136,7 +136,7 @@ _KNOWN_ELSEWHERE = {
     "SurvivalSVM": "CensoredRegressor",
     "GAM": "AdditiveRegressor, or AdditiveClassifier",
     "LinearGAM": "AdditiveRegressor",
-    "KernelDensity": "mercer.density.KernelCDF, or scikit-learn's KernelDensity",
+    "KernelDensity": "scikit-learn's KernelDensity",
     "HuberRegressor": "mercer.estimators.HuberSVR",
     "LogisticRegression": "KernelLogisticRegression",
     "RBF": "mercer.kernels.Gaussian, or kernel='rbf'",

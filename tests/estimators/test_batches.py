@@ -17,13 +17,13 @@ import mercer
 import mercer_research
 from exported import unlisted
 from mercer import preprocessing, selection
-from mercer.density import KernelCDF
 from mercer.kernels import BSpline, Gaussian, Matern, Wendland, products
 from mercer.machines import evaluating
 from mercer.machines.ls_report import UnavailableError
 from mercer.regularizers import Bounded, Increasing
 from mercer_research import density, fusion, linear, series
 from mercer_research import selection as held_out
+from mercer_research.density import KernelCDF
 
 RELATIVE = 1e-12
 
@@ -111,7 +111,7 @@ BINARY = [
     *(linear.KernelPerceptron(), linear.LpMarginSVC(1.0), linear.OneNormSVC()),
     linear.MarginBoost(n_estimators=5),
     fusion.SparseSubstrateClassifier(),
-    selection.ThresholdSelector(mercer.SVC(), efficiency=0.5),
+    held_out.ThresholdSelector(mercer.SVC(), efficiency=0.5),
     held_out.FixedComplexity(mercer.SVC(), max_norm=2.0),
 ]
 THREE_CLASSES = [

@@ -17,7 +17,6 @@ ROOMS = (
     "mercer.estimators",
     "mercer_research.estimators",
     "mercer_research.linear",
-    "mercer.density",
     "mercer_research.density",
     "mercer_research.fusion",
     "mercer_research.selection",

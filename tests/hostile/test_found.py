@@ -20,7 +20,6 @@ from mercer import (
     tune,
 )
 from mercer._fitting import AllOrNothing
-from mercer.density import KernelCDF
 from mercer.estimators import (
     HuberSVR,
     LeaveOneOutSVC,
@@ -32,6 +31,7 @@ from mercer.estimators import (
 from mercer.preprocessing import Imputer
 from mercer.selection import LSSVCCV, LSSVRCV
 from mercer.solvers import ConvergenceWarning, Status
+from mercer_research.density import KernelCDF
 from mercer_research.estimators import GeneralizedLeastSquares, HardTubeSVR
 from mercer_research.selection import FixedComplexity
 

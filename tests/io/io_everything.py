@@ -9,7 +9,7 @@ from unchanged import fits
 VALUES = {
     "mercer_research.series.autoregression.AutoRegression",
     "mercer_research.series.autoregression.SpatialAutoRegression",
-    "smoothing.differogram.DifferogramCloud",
+    "mercer_research.noise.DifferogramCloud",
     "smoothing.factored.Factored",
     "tune",
 }

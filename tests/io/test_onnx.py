@@ -141,7 +141,7 @@ MACHINES = {
     "local votes": (mercer.SVC(approximation=Local(leaf_size=15)), TWO),
     "nearby": (mercer_research.linear.NadarayaWatson(), Y),
     "network": (mercer_research.linear.RBFNetwork(5), Y),
-    "threshold": (mercer.selection.ThresholdSelector(mercer.SVC()), TWO),
+    "threshold": (mercer_research.selection.ThresholdSelector(mercer.SVC()), TWO),
     "worst gaps": (mercer.MissingInputRegressor(strategy="worst"), Y),
     "auto": (mercer.AutoRegressor(), Y),
     "auto classes": (mercer.AutoClassifier(members=["matern-ranks", "squares-gaussian"]), THREE),

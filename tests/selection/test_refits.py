@@ -195,7 +195,7 @@ def test_scales_of_features_may_part():
 
 ROOMS = (
     "mercer",
-    *(f"mercer.{room}" for room in ("estimators", "selection", "density", "preprocessing")),
+    *(f"mercer.{room}" for room in ("estimators", "selection", "preprocessing")),
     *(f"mercer_research.{room}" for room in ("estimators", "fusion", "linear", "density")),
     "mercer_research.selection",
 )

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from mercer.smoothing import noise_variance
-from mercer.smoothing.differogram import DifferogramCloud
 from mercer.smoothing.noise import smoother_noise
-from mercer.smoothing.pairs import feature_scales, nearest_pairs
+from mercer.smoothing.pairs import feature_scales
 
-METHODS = ["differogram", "rice", "gasser", "mueller", "neighbours", "model"]
+METHODS = ["rice", "gasser", "mueller", "neighbours", "model"]
 
 
 def sinc(x):
@@ -138,105 +137,6 @@ def test_auto_finds_noise_among_many_features(p, sigma):
     assert abs(found.value - sigma**2) < 3 * found.std + 0.25 * sigma**2
 
 
-# The differogram ---------------------------------------------------------------------------------
-
-
-def test_linear_functions_leave_the_noise_unbiased():
-    values = []
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        x = rng.standard_normal(25)
-        x = (x - x.mean()) / x.std()
-        values.append(DifferogramCloud.of(x, x + rng.standard_normal(25)).fit().nugget)
-    # Three standard errors of a mean of 200; independent runs had the mean .994 and spread .32.
-    assert abs(np.mean(values) - 1.0) < 3 * 0.32 / np.sqrt(200)
-    assert abs(np.std(values) - 0.32) < 3 * 0.32 / np.sqrt(2 * 200)
-
-
-def test_the_slope_of_a_linear_function_is_half_its_square():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((400, 3))
-    fit = DifferogramCloud.of(X, X @ [2.0, 1.0, 0.0], standardize=False).fit()
-    # Isotropic differences: slope |w|^2 / 2D, here 5/6. The variance of w'x over 400 samples is
-    # known to sqrt(2 / 400), and so is that of all features.
-    np.testing.assert_allclose(fit.slope, 5.0 / 6.0, rtol=3 * np.sqrt(2 / 400))
-
-
-@pytest.mark.parametrize("f", [sinc, wahba])
-def test_all_pairs_of_a_bounded_function_overestimate_and_close_ones_do_not(f):
-    low, high = (-3, 3) if f is sinc else (0, 3.25)
-    x, y = sample(f, low, high, 300, 0.1, 0)
-    with pytest.warns(UserWarning, match="smaller neighbourhood"):
-        wide = noise_variance(x, y, "differogram", neighbourhood=1.0)
-    near = noise_variance(x, y, "differogram")
-    assert wide.value > 0.025
-    assert abs(near.value - 0.01) < 3 * near.std
-
-
-def test_the_saturating_curve_needs_no_neighbourhood():
-    x, y = sample(wahba, 0, 3.25, 120, 0.1, 0)
-    cloud = DifferogramCloud.of(x, y)
-    assert cloud.fit(model="gaussian").nugget < 0.5 * cloud.fit().nugget
-
-
-@pytest.mark.parametrize("degree", [0, 1, 2])
-def test_the_nugget_is_a_weighted_sum_of_pairs(degree):
-    x, y = sample(wahba, 0, 3.25, 80, 0.3, 3)
-    cloud = DifferogramCloud.of(x, y).near(0.1)
-    fit = cloud.fit(degree)
-    assert fit.nugget > 0
-    # Lemma A.2: the mean of what the rising part does not explain.
-    rising = fit(cloud.squares) - fit.nugget
-    np.testing.assert_allclose(fit.weights @ (cloud.halves - rising), fit.nugget, rtol=1e-7)
-    np.testing.assert_allclose(fit.functional @ cloud.halves, fit.nugget, rtol=1e-7)
-    np.testing.assert_allclose(fit.functional.sum(), 1.0, rtol=1e-10)
-
-
-def test_the_jackknife_is_leaving_samples_out():
-    x, y = sample(sinc, -3, 3, 30, 0.2, 0)
-    cloud = DifferogramCloud.of(x, y).near(0.3)
-    fit = cloud.fit()
-    left = []
-    for i in range(30):
-        kept = (cloud.first != i) & (cloud.second != i)
-        w = fit.functional[kept] / fit.functional[kept].sum()
-        left.append(w @ cloud.halves[kept])
-    np.testing.assert_allclose(fit.std, np.sqrt(29 * np.var(left)), rtol=1e-10)
-
-
-def test_bins_hold_every_pair():
-    x, y = sample(sinc, -3, 3, 40, 0.2, 0)
-    cloud = DifferogramCloud.of(x, y)
-    bins = cloud.binned(12)
-    assert bins.count.sum() == 40 * 39 / 2
-    np.testing.assert_allclose(bins.count @ bins.halves, cloud.halves.sum())
-    assert np.all(np.diff(bins.edges) > 0)
-    assert np.all(np.diff(bins.quartiles, axis=1) >= 0)
-
-
-def test_neighbours_are_those_of_brute_force():
-    X = np.random.default_rng(0).normal(size=(50, 3))
-    X[7] = X[3]
-    pairs = nearest_pairs(X, 4, 10**6)
-    D = np.linalg.norm(X[:, None] - X, axis=2)
-    np.fill_diagonal(D, np.inf)
-    wanted = {tuple(sorted((i, j))) for i in range(50) for j in np.argsort(D[i])[:4]}
-    assert set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)) == wanted
-    np.testing.assert_allclose(pairs.squares, D[pairs.first, pairs.second] ** 2, atol=1e-14)
-
-
-def test_large_samples_take_few_pairs_and_always_the_same():
-    rng = np.random.default_rng(0)
-    x = rng.uniform(0, 6, 5000)
-    y = np.sin(x) + 0.2 * rng.standard_normal(5000)
-    one, two = (
-        noise_variance(x, y, "differogram", neighbourhood=10, max_pairs=30_000) for _ in range(2)
-    )
-    assert one.value == two.value
-    assert len(one.details["cloud"].squares) <= 30_000
-    assert abs(one.value - 0.04) < 3 * one.std
-
-
 def test_scales_ignore_constants_and_follow_weights():
     X = np.random.default_rng(0).normal(size=(20, 3)) * [1.0, 1e-8, 1.0] + [0.0, 0.0, 5.0]
     X[:, 2] = 5.1
@@ -255,5 +155,3 @@ def test_bad_samples_are_refused():
         noise_variance([1.0, 2.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="method must be"):
         noise_variance([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], "magic")
-    with pytest.raises(ValueError, match="share must be"):
-        DifferogramCloud.of([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).near(0.0)

@@ -7,7 +7,6 @@ from scipy.spatial import cKDTree
 
 from mercer.kernels import Gaussian
 from mercer.smoothing import Morozov, Spectral
-from mercer.smoothing.guesses import plug_in_bandwidth
 from mercer.smoothing.noise import _first_differences, _left_out, _mueller, in_units
 from mercer.smoothing.tube_width import _LogDensity
 
@@ -18,13 +17,6 @@ def test_first_differences_have_unit_variance():
     np.testing.assert_allclose(np.diag(D @ np.diag(variance) @ D.T), 1.0, rtol=1e-14)
     np.testing.assert_allclose(D.sum(axis=1), 0.0, atol=1e-15)
     np.testing.assert_array_equal(D != 0, np.eye(4, 5) + np.eye(4, 5, 1) != 0)
-
-
-def test_a_bandwidth_needs_six_samples():
-    x = np.linspace(0.0, 1.0, 6)
-    assert plug_in_bandwidth(x, x**2, 0.01) > 0
-    with pytest.raises(ValueError, match="at least six samples"):
-        plug_in_bandwidth(x[:5], x[:5] ** 2, 0.01)
 
 
 def test_one_machine_has_the_variance_that_is_given():

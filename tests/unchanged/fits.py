@@ -18,7 +18,6 @@ from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 
 import mercer
-import mercer.density
 import mercer.kernels
 import mercer.losses
 import mercer.manifold
@@ -32,6 +31,7 @@ import mercer_research.estimators
 import mercer_research.fusion
 import mercer_research.linear
 import mercer_research.manifold
+import mercer_research.noise
 import mercer_research.risk_bounds
 import mercer_research.selection
 import mercer_research.series
@@ -319,7 +319,7 @@ density("OneClassSVM", columns=2)
 for _name in ("ChiSquareDensity", "EmpiricalCDF", "GaussianDensity", "HistogramDensity"):
     density(f"mercer_research.density.{_name}")
 density("mercer_research.density.ParzenWindow")
-density("density.KernelCDF", C=1000.0)
+density("mercer_research.density.KernelCDF", C=1000.0)
 
 # Choosing.
 for _name in ("AdditiveRegularization", "FusedLSSVR", "SparseSubstrate"):
@@ -330,7 +330,9 @@ TIGHT = mercer.SVR(gamma=0.5, epsilon=0.15, tol=1e-12)
 regression("mercer_research.selection.FixedComplexity", estimator=TIGHT, max_norm=1.0)
 extra("mercer_research.selection.FixedComplexity", "risk", Y, estimator=TIGHT, max_risk=0.1)
 classification(
-    "selection.ThresholdSelector", estimator=mercer.SVC(gamma=0.5, tol=1e-12), efficiency=0.5
+    "mercer_research.selection.ThresholdSelector",
+    estimator=mercer.SVC(gamma=0.5, tol=1e-12),
+    efficiency=0.5,
 )
 
 # Relatives.
@@ -461,7 +463,7 @@ tuned("svc", mercer.SVC(tol=1e-7), THREE)
 tuned("lssvc", mercer.LSSVC(), THREE)
 value("mercer_research.series.autoregression.AutoRegression", _autoregression)
 value("mercer_research.series.autoregression.SpatialAutoRegression", _autoregression)
-value("smoothing.differogram.DifferogramCloud", _differogram)
+value("mercer_research.noise.DifferogramCloud", _differogram)
 value("smoothing.factored.Factored", _factored)
 for _strategy in ("recursive", "direct"):
     _maker_of = _maker("Forecaster", {"estimator": mercer.LSSVR(gamma=0.5), "lags": 4})
@@ -504,7 +506,10 @@ LOOSER = {
     ),
     "manifold.PrincipalManifold": (1e-6, "coordinates have half the digits of their cost"),
     "manifold.PrincipalManifoldCV": (1e-6, "coordinates have half the digits of their cost"),
-    "density.KernelCDF": (1e-9, "scores are logarithms of small slopes of a program's answer"),
+    "mercer_research.density.KernelCDF": (
+        1e-9,
+        "scores are logarithms of small slopes of a program's answer",
+    ),
     "tune svc": (1e-6, "its machine stops at tol=1e-7, ten of which are allowed"),
     "tune": (1e-7, "settings follow a slope of the criterion, which has half the digits of a fit"),
 }

@@ -42,7 +42,6 @@ from mercer.io.symbols import LABEL, METHODS, Eager, Outputs, Value
 from mercer.io.trees import local
 from mercer.machines.leaves import Leaves
 from mercer.selection.self_tuned import SelfTuned
-from mercer.selection.threshold import ThresholdSelector
 from mercer.tabular import AutoClassifier, AutoRegressor
 from mercer.tabular.regressor import LEVELS
 
@@ -121,22 +120,6 @@ def _conformal(model: ConformalRegressor) -> Plan:
 
 def _only(outputs: Outputs) -> Outputs:
     return {"prediction": outputs["prediction"]}
-
-
-def _threshold(model: ThresholdSelector) -> Plan:
-    """Return which samples have a score of the wanted class that is large enough."""
-    inner = _planned(model.estimator_)
-    at = int(np.flatnonzero(model.estimator_.classes_ == model.target_)[0])
-    by = "scores" if hasattr(model.estimator_, "decision_function") else "probabilities"
-    if by not in inner.widths or inner.widths[by] <= at:
-        raise CannotConvert(f"{type(model).__name__} has no scores of classes to convert.")
-
-    def write(x: Value) -> Outputs:
-        score = inner.write(x)[by].columns([at])
-        below = (-score).above(-float(model.threshold_))
-        return {LABEL: below.beside(1.0 - below).largest()}
-
-    return Plan(model, write, {LABEL: 0}, np.array([False, True]), inner.Z, inner.wide)
 
 
 # Leaves of a tree and tables ---------------------------------------------------------------------
@@ -220,7 +203,6 @@ register(
         AutoRegressor: _auto_regressor,
         AutoClassifier: _auto_classifier,
         ConformalRegressor: _conformal,
-        ThresholdSelector: _threshold,
     }
 )
 

@@ -3,7 +3,6 @@
 from mercer.plotting.components import ComponentDisplay, EvolutionDisplay
 from mercer.plotting.convergence import ConvergenceDisplay
 from mercer.plotting.criterion import CriterionDisplay
-from mercer.plotting.differogram import DifferogramDisplay
 from mercer.plotting.effects import EffectDisplay
 from mercer.plotting.eigenvalues import EigenvalueDisplay
 from mercer.plotting.filters import ComparisonDisplay, FilterDisplay, PenaltyDisplay
@@ -27,7 +26,6 @@ __all__ = [
     "ComponentDisplay",
     "ConvergenceDisplay",
     "CriterionDisplay",
-    "DifferogramDisplay",
     "EffectDisplay",
     "EigenvalueDisplay",
     "EvolutionDisplay",

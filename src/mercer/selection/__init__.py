@@ -3,7 +3,6 @@
 from mercer.selection.leave_one_out_errors import Influence, influence, leave_one_out
 from mercer.selection.search import criterion_surface, halve
 from mercer.selection.self_tuned import LSSVCCV, LSSVRCV, SVCCV, SVRCV
-from mercer.selection.threshold import ThresholdSelector
 from mercer.selection.tuning import Tuning, tune
 
 __all__ = [
@@ -12,7 +11,6 @@ __all__ = [
     "SVCCV",
     "SVRCV",
     "Influence",
-    "ThresholdSelector",
     "Tuning",
     "criterion_surface",
     "halve",

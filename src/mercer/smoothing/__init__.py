@@ -9,7 +9,6 @@ from mercer.smoothing.coverage import (
     tolerance_sample_size,
 )
 from mercer.smoothing.eigendecomposition import Spectral
-from mercer.smoothing.guesses import guess_epsilon
 from mercer.smoothing.noise import noise_variance
 from mercer.smoothing.scale import ScaleWarning
 from mercer.smoothing.secular import Ivanov, Morozov
@@ -32,7 +31,6 @@ __all__ = [
     "coverage_test",
     "dkw_band",
     "fit_noise",
-    "guess_epsilon",
     "noise_variance",
     "optimal_epsilon",
     "optimal_nu",

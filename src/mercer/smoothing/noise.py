@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,15 +13,12 @@ from scipy.spatial import cKDTree
 
 from mercer._typing import Array
 from mercer.kernels import Gaussian
-from mercer.smoothing.differogram import DifferogramCloud, jackknife
 from mercer.smoothing.eigendecomposition import Spectral
-from mercer.smoothing.pairs import as_sample, in_units, neighbours, some_rows
+from mercer.smoothing.pairs import Index, as_sample, in_units, neighbours, some_rows
 from mercer.smoothing.widths import search_width
 
 __all__ = ["NoiseVariance", "noise_variance", "smoother_noise"]
 
-# A local and a global answer that differ by more than this share contradict each other.
-MAX_DISAGREEMENT = 0.5
 # Rows that a model is fitted to, at most.
 MAX_MODEL_ROWS = 1000
 # Neighbours whose mean differences are extrapolated to distance zero.
@@ -66,10 +62,6 @@ def noise_variance(
     y : (n,) array
         Outputs.
     method : str, default="auto"
-        ``"differogram"``: half the squared differences of close pairs, extrapolated to distance
-        zero by :meth:`DifferogramCloud.fit`. Options: `neighbourhood` (the share of closest pairs,
-        0.1, or an integer, so many nearest neighbours), `degree`, `model`.
-
         ``"rice"``, ``"gasser"``: differences of neighbours, or of an observation from the line
         between its neighbours, in the order of one feature; repetitions count as such.
 
@@ -92,16 +84,10 @@ def noise_variance(
     NoiseVariance
         With `value`, `std`, `sigma`, `method` and `details`.
 
-    Warns
-    -----
-    UserWarning
-        If all pairs are asked for, and close ones say something that differs by more than a half.
-
     References
     ----------
-    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, appendix A: eq. (A.2), (A.3),
-    (A.4) to (A.6) summed over ordered pairs, (A.10) to (A.22) for half the squared differences;
-    sec. 6.3.2.
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, appendix A: eq. (A.2), (A.3), and
+    (A.4) to (A.6) summed over ordered pairs; sec. 6.3.2.
 
     Examples
     --------
@@ -157,35 +143,23 @@ Estimate = tuple[float, float, dict[str, object]]
 Weigh = Callable[[Array, Array], sparse.dia_array]
 
 
-def _differogram(
-    X: Array,
-    y: Array,
-    neighbourhood: float | int = 0.1,
-    degree: int = 1,
-    model: str = "polynomial",
-    max_pairs: int = 2_000_000,
-) -> Estimate:
-    n = len(y)
-    if isinstance(neighbourhood, int) and not isinstance(neighbourhood, bool):
-        near = DifferogramCloud.of(X, y, neighbours=neighbourhood, max_pairs=max_pairs)
-    elif n * (n - 1) // 2 <= max_pairs:
-        near = DifferogramCloud.of(X, y, max_pairs=max_pairs).near(neighbourhood)
-    else:
-        # As many neighbours as a share of all pairs would be, or as there is room for.
-        k = max(1, min(int(neighbourhood * (n - 1)), max_pairs // n))
-        near = DifferogramCloud.of(X, y, neighbours=k, max_pairs=max_pairs)
-    fit = near.fit(degree, model)
-    if isinstance(neighbourhood, float) and neighbourhood == 1.0:
-        local = DifferogramCloud.of(X, y, neighbours=N_NEIGHBOURS).fit().nugget
-        if abs(local - fit.nugget) > MAX_DISAGREEMENT * max(local, fit.nugget):
-            warnings.warn(
-                f"Close pairs speak of the noise variance {local:.3g}, all pairs of "
-                f"{fit.nugget:.3g}: the function is not as simple as the curve through all of "
-                "them. Use a smaller neighbourhood, or model='gaussian'.",
-                UserWarning,
-                stacklevel=4,
-            )
-    return fit.nugget, fit.std, {"cloud": near, "fit": fit}
+def jackknife(first: Index, second: Index, halves: Array, weights: Array, n: int) -> float:
+    r"""Return the jackknife's standard deviation of :math:`\sum_k w_k h_k`, k over pairs.
+
+    Parameters
+    ----------
+    first, second : (m,) arrays of int
+        The samples of the pairs.
+    halves, weights : (m,) arrays
+        Values and their weights, which add up to one.
+    n : int
+        Number of samples.
+    """
+    both = np.concatenate([first, second])
+    terms = np.tile(weights * halves, 2)
+    part, mass = (np.bincount(both, v, n) for v in (terms, np.tile(weights, 2)))
+    without = (weights @ halves - part) / (1.0 - mass)
+    return float(np.sqrt((n - 1) * np.var(without)))
 
 
 def _mueller(X: Array, y: Array, bandwidth: float | None = None) -> Estimate:
@@ -278,8 +252,8 @@ def _differences(X: Array, y: Array, weigh: Weigh, name: str) -> Estimate:
     """
     if X.shape[1] != 1:
         raise ValueError(
-            f"{name!r} needs points in a row, one feature; got {X.shape[1]}. Use 'model', "
-            "'differogram' or 'neighbours'."
+            f"{name!r} needs points in a row, one feature; got {X.shape[1]}. Use 'model' "
+            "or 'neighbours'."
         )
     x, group, count = np.unique(X[:, 0], return_inverse=True, return_counts=True)
     mean = np.bincount(group, y) / count
@@ -312,7 +286,6 @@ def _model(X: Array, y: Array, max_rows: int = MAX_MODEL_ROWS) -> Estimate:
 
 
 METHODS: dict[str, Callable[..., Estimate]] = {
-    "differogram": _differogram,
     "rice": _rice,
     "gasser": _gasser,
     "mueller": _mueller,

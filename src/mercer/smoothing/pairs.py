@@ -1,8 +1,8 @@
-"""Pairs of points: all, some or the closest, in units of the features' spreads."""
+"""Samples in units of the features' spreads, some of their rows, and neighbours."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +12,9 @@ from mercer._typing import Array, PointsLike
 from mercer.kernels.points import to_dense
 
 __all__ = [
-    "Pairs",
-    "all_pairs",
     "as_sample",
     "feature_scales",
     "in_units",
-    "nearest_pairs",
     "neighbours",
     "some_rows",
 ]
@@ -28,14 +25,6 @@ Index = NDArray[np.intp]
 TREE_FEATURES, WIDE_ROWS = 15, 4000
 # Features of sparse rows that are given a scale each.
 MAX_SCALES = 10_000_000
-
-
-class Pairs(NamedTuple):
-    """Pairs of rows, ``first < second``, with the squares of their distances."""
-
-    first: Index
-    second: Index
-    squares: Array
 
 
 def as_sample(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
@@ -101,29 +90,6 @@ def some_rows(n: int, most: int) -> Index:
     return np.sort(np.random.default_rng(0).permutation(n)[:most])
 
 
-def all_pairs(X: Array, max_pairs: int) -> Pairs:
-    """Return all pairs of rows, or as many drawn evenly where there are more."""
-    n = len(X)
-    if n * (n - 1) // 2 <= max_pairs:
-        first, second = np.triu_indices(n, 1)
-    else:
-        rng = np.random.default_rng(0)
-        one = rng.integers(0, n, size=max_pairs)
-        other = (one + rng.integers(1, n, size=max_pairs)) % n
-        first, second = np.minimum(one, other), np.maximum(one, other)
-    return Pairs(first, second, squared_distances(X, first, second))
-
-
-def squared_distances(X: Array, first: Index, second: Index) -> Array:
-    """Return the squared distances of pairs of rows, a few at a time."""
-    out = np.empty(len(first))
-    step = max(1, 2**22 // X.shape[1])
-    for start in range(0, len(first), step):
-        part = slice(start, start + step)
-        out[part] = np.square(X[first[part]] - X[second[part]]).sum(axis=1)
-    return out
-
-
 def neighbours(X: Array, k: int) -> tuple[Index, Index, Array]:
     """Return rows, their k nearest others and the distances, (m,), (m, k), (m, k)."""
     rows = np.arange(len(X)) if X.shape[1] <= TREE_FEATURES else some_rows(len(X), WIDE_ROWS)
@@ -137,14 +103,3 @@ def neighbours(X: Array, k: int) -> tuple[Index, Index, Array]:
     own[~own.any(axis=1), -1] = True
     index, distances = (part[~own].reshape(len(rows), k) for part in (index, distances))
     return rows, rows[index], distances
-
-
-def nearest_pairs(X: Array, k: int, max_pairs: int) -> Pairs:
-    """Return every row paired with its nearest others, each pair once."""
-    rows, near, _ = neighbours(X, k)
-    one, other = np.repeat(rows, near.shape[1]), near.ravel()
-    codes = np.unique(np.minimum(one, other) * len(X) + np.maximum(one, other))
-    if len(codes) > max_pairs:
-        codes = codes[some_rows(len(codes), max_pairs)]
-    first, second = np.divmod(codes, len(X))
-    return Pairs(first, second, squared_distances(X, first, second))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mercer.smoothing import noise_variance
-from mercer.smoothing.differogram import DifferogramCloud
+from mercer_research.noise.differogram import DifferogramCloud
 from papers.outcome import Claim, Result, at_least, near, recorded
 from papers.tables import frame
 

@@ -3,9 +3,8 @@
 import numpy as np
 from scipy import stats
 
-from mercer.density import KernelCDF
 from mercer.kernels import Gaussian
-from mercer_research.density import EmpiricalCDF, ParzenWindow
+from mercer_research.density import EmpiricalCDF, KernelCDF, ParzenWindow
 from papers.outcome import Result, at_most, near
 
 GRID = np.linspace(-4, 4, 801)[:, None]

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from mercer.density import KernelCDF
 from mercer.kernels import Gaussian
-from mercer_research.density import ParzenWindow
+from mercer_research.density import KernelCDF, ParzenWindow
 from papers.outcome import Result, at_least, at_most, near
 
 # B. W. Silverman, Density Estimation, 1986, table 2.1.

@@ -90,7 +90,7 @@ NUMBERS = np.sin(2 * POINTS[:, 0])
 # Ordered, as tables often are.
 LETTERS = np.repeat(["a", "b"], [10, 14])
 ROOMS = (
-    *(f"mercer.{room}" for room in ("estimators", "selection", "density", "preprocessing")),
+    *(f"mercer.{room}" for room in ("estimators", "selection", "preprocessing")),
     "mercer.compression",
     *(f"mercer_research.{room}" for room in ("estimators", "fusion", "linear", "density")),
     "mercer_research.selection",

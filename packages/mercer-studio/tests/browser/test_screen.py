@@ -177,15 +177,15 @@ def test_times_need_an_event_and_maps_no_target(screen):
     assert question.event.visible
     question.task.value = "Predict a number or a class"
     until(screen, fresh(screen, "columns"))
-    question.looking.value = "differogram"
-    until(screen, fresh(screen, "differogram"))
+    question.looking.value = "noise"
+    until(screen, fresh(screen, "noise"))
     question.task.value = "Map the rows, without a target"
     question.target.value = ""
     assert not question.event.visible
     until(screen, fresh(screen, "preparation"))
     screen.refresh()
     assert screen.task == "structure"
-    assert question.looking.value == "columns"  # a map has no differogram
+    assert question.looking.value == "columns"  # a map has no noise
 
 
 def test_what_goes_wrong_is_a_sentence(screen):

@@ -1,6 +1,6 @@
 """Research: may change without notice.
 
-The classical distributions of a sample.
+The classical distributions of a sample, and a smooth one with a shape.
 """
 
 from mercer_research.density.chi_square import ChiSquareDensity
@@ -10,11 +10,13 @@ from mercer_research.density.classical import (
     HistogramDensity,
     ParzenWindow,
 )
+from mercer_research.density.kernel_cdf import KernelCDF
 
 __all__ = [
     "ChiSquareDensity",
     "EmpiricalCDF",
     "GaussianDensity",
     "HistogramDensity",
+    "KernelCDF",
     "ParzenWindow",
 ]

@@ -5,6 +5,7 @@ Figures of these machines; they need matplotlib.
 
 from mercer_research.plotting.capacity import CapacityDisplay
 from mercer_research.plotting.covering import CoveringDisplay
+from mercer_research.plotting.differogram import DifferogramDisplay
 from mercer_research.plotting.path import PathDisplay
 from mercer_research.plotting.stability import LCurveDisplay, StabilityProfileDisplay
 from mercer_research.plotting.stability_curve import StabilityDisplay
@@ -13,6 +14,7 @@ from mercer_research.plotting.statistics import StatisticsDisplay
 __all__ = [
     "CapacityDisplay",
     "CoveringDisplay",
+    "DifferogramDisplay",
     "LCurveDisplay",
     "PathDisplay",
     "StabilityDisplay",

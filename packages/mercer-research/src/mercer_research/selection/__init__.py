@@ -1,10 +1,11 @@
 """Research: may change without notice.
 
 Paths of solutions, bounds on norm or loss in place of a weight, hypergradients, stability, bounds
-on left-out errors without refits, protocols, and choices by a validation set with their bounds.
+on left-out errors without refits, protocols, choices by a validation set with their bounds, and
+rare classes at a fixed efficiency.
 """
 
-import mercer_research.selection.onnx_plans  # noqa: F401  (registers the plan of FixedComplexity)
+import mercer_research.selection.onnx_plans  # noqa: F401  (registers plans)
 from mercer_research.selection.bounds import (
     RadiusMargin,
     jaakkola_haussler,
@@ -26,6 +27,7 @@ from mercer_research.selection.protocols import (
     selection_statistics,
 )
 from mercer_research.selection.stability_report import Stability, stability
+from mercer_research.selection.threshold import ThresholdSelector
 from mercer_research.selection.validation import Validation
 from mercer_research.selection.validation_set import HeldOutChoice, holdout, leave_n_out
 
@@ -42,6 +44,7 @@ __all__ = [
     "SelectionStatistics",
     "SolutionPath",
     "Stability",
+    "ThresholdSelector",
     "Validation",
     "corner",
     "holdout",

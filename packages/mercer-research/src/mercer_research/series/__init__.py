@@ -10,6 +10,7 @@ from mercer_research.series.autoregression import (
     lag_matrix,
 )
 from mercer_research.series.differogram import Differogram, covariance_from_differogram
+from mercer_research.series.power_spectrum import kernel_from_power_spectrum
 from mercer_research.series.projection import nearest_definite, nearest_moving_average
 from mercer_research.series.realize import (
     CirculantRealization,
@@ -33,6 +34,7 @@ __all__ = [
     "cross_covariance",
     "exponential_memory",
     "ho_kung",
+    "kernel_from_power_spectrum",
     "lag_matrix",
     "markov_parameters",
     "nearest_definite",

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import fft
 
 from mercer.kernels.points import Array
-from mercer.series.spectrum import as_series
+from mercer_research.series.power_spectrum import as_series
 
 
 def autocovariance(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mercer._typing import PointsLike, TargetsLike
 from mercer.kernels.points import Array
-from mercer.series.spectrum import as_series
+from mercer_research.series.power_spectrum import as_series
 
 
 class LagTable(NamedTuple):

@@ -12,8 +12,8 @@ from scipy import optimize
 from mercer._typing import Seed
 from mercer.kernels import Gaussian, Kernel, Matern
 from mercer.kernels.points import Array
-from mercer.series.spectrum import as_series
 from mercer_research.kernels import RadialBSpline
+from mercer_research.series.power_spectrum import as_series
 
 SHAPES: dict[str, Kernel] = {
     "gaussian": Gaussian(),

@@ -18,10 +18,10 @@ from scipy import fft, linalg, optimize
 from mercer._typing import Seed
 from mercer.kernels import Gaussian, Kernel, Matern
 from mercer.kernels.points import Array
-from mercer.series.spectrum import as_series
 from mercer_research.kernels import Fourier
 from mercer_research.kernels.tabulated import Tabulated
 from mercer_research.series.autocovariance import autocovariance
+from mercer_research.series.power_spectrum import as_series
 from mercer_research.series.projection import nearest_moving_average
 
 SHAPES: list[Kernel] = [Gaussian(), Matern(nu=0.5), Matern(nu=1.5), Matern(nu=2.5)]

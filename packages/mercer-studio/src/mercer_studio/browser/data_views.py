@@ -1,4 +1,4 @@
-"""Views of data: rows, columns, gaps, clouds, and the differogram, which estimates the noise."""
+"""Views of data: rows, columns, gaps, clouds, and an estimate of the noise."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from mercer._typing import AnyArray
 from mercer._words import plural
-from mercer.plotting import DifferogramDisplay, panels
+from mercer.plotting import panels
 from mercer.plotting.base import Figure
 from mercer.plotting.inline import inline_svg, page_style
+from mercer.smoothing import noise_variance
 from mercer_studio.browser.steps import Preparation
 from mercer_studio.cli.preparation import typed
 from mercer_studio.cli.tables import Read
@@ -95,7 +96,7 @@ def association(column: pd.Series, y: AnyArray) -> float:
     return 0.0 if np.isnan(found) else abs(float(found))
 
 
-# Points of a small picture, and rows whose pairs make a differogram.
+# Points of a small picture, and rows whose neighbours tell the noise.
 PANEL_POINTS, MAX_PAIRS_ROWS = 250, 400
 
 
@@ -266,46 +267,47 @@ def _pair(
     return f"{other} and {one}", f"Points of {one} and {other}", paint
 
 
-def view_differogram(options: dict[str, Any], prepared: Preparation) -> Section:
-    """Draw differences of targets against distances, whose beginning is the noise."""
+def view_noise(options: dict[str, Any], prepared: Preparation) -> Section:
+    """Draw differences of targets against distances to neighbours, whose beginning is the noise."""
     question = prepared.question
-    section = Section("Estimate of the noise", "differogram")
+    section = Section("Estimate of the noise", "noise")
     assert question.plan is not None
     X = typed(question.X, question.plan.used, question.plan.readings)
     numbers = [n for n in question.plan.used if question.plan.used[n] == "number"]
     if not numbers:
-        raise Refusal("a differogram needs columns of numbers.")
+        raise Refusal("an estimate of the noise needs columns of numbers.")
     values = X[numbers].to_numpy(float)
     whole = np.flatnonzero(~np.isnan(values).any(axis=1))
     if len(whole) < 20:
-        raise Refusal("a differogram needs at least 20 rows without gaps.")
+        raise Refusal("an estimate of the noise needs at least 20 rows without gaps.")
     rows = whole[some_rows(len(whole), MAX_PAIRS_ROWS)]
-    Z = values[rows]
-    Z = (Z - Z.mean(axis=0)) / np.where(Z.std(axis=0) > 0, Z.std(axis=0), 1.0)
-    y = question.y[rows].astype(float)
-    shown: dict[str, Any] = {}
+    noise = noise_variance(values[rows], question.y[rows].astype(float), "neighbours")
+    squares, halves = (np.asarray(noise.details[name]) for name in ("squares", "halves"))
 
     def paint(ax: Any) -> None:
-        shown["display"] = DifferogramDisplay.from_data(Z, y, ax=ax, max_points=1500)
+        ax.plot(squares, halves, "o", color="C0")
+        ax.plot(0.0, noise.value, "s", color="C1", clip_on=False)
+        ax.set(xlim=(0.0, None), ylim=(0.0, None))
+        label(ax, "squared distance", "half the squared difference")
 
     picture(
         section,
-        "Half the squared difference of two targets against the squared distance of their inputs, "
-        "scaled. Where the curve meets the axis is the variance of the noise.",
-        "Differogram",
+        "Half the squared difference of the targets of a row and its nearest, second nearest and "
+        "further neighbours, against the squared distance of their inputs, scaled. Where a line "
+        "through these means meets the axis (the square) is the variance of the noise.",
+        "Differences of neighbours",
         paint,
     )
-    variance = float(shown["display"].fit.nugget)
     section.parts.insert(
         0,
-        f'<p class="lead">The curve meets the axis at a standard deviation of '
-        f"{escape(number(np.sqrt(max(variance, 0.0))))} of {escape(question.target)}: an estimate "
-        "of the noise, too large where few rows are close to each other.</p>",
+        f'<p class="lead">Neighbours differ by noise with a standard deviation of '
+        f"{escape(number(noise.sigma))} of {escape(question.target)}: an estimate that is too "
+        "large where few rows are close to each other.</p>",
     )
     say_rows(section, len(rows), len(X))
     if len(numbers) > 6:
         section.say(
-            f"With {len(numbers)} columns few rows are close to each other, so the curve reaches "
+            f"With {len(numbers)} columns few rows are close to each other, so the line reaches "
             "the axis from far away: a model may well predict better than this."
         )
     return section

@@ -234,7 +234,7 @@ class Question(Step):
     title = "Question"
     said = "What do you want to know, and which columns may be used for it?"
     stages = ("preparation",)
-    looks = ("columns", "gaps", "cloud", "differogram")
+    looks = ("columns", "gaps", "cloud", "noise")
 
     def build(self) -> Any:
         """Return the parts of the step."""

@@ -37,8 +37,8 @@ from mercer_studio.browser.data_views import (
     try_picture,
     view_cloud,
     view_columns,
-    view_differogram,
     view_gaps,
+    view_noise,
     view_rows,
 )
 from mercer_studio.browser.steps import (
@@ -593,8 +593,8 @@ VIEWS: dict[str, View] = {
         ("preparation",), view_columns),
     "gaps": View("Gaps", "Which cells are empty.", ("preparation",), view_gaps),
     "cloud": View("Clouds", "Columns against the target.", ("preparation",), view_cloud),
-    "differogram": View("Noise", "An estimate of the noise, before any model.", ("preparation",),
-        view_differogram, _NUMBERS),
+    "noise": View("Noise", "An estimate of the noise, before any model.", ("preparation",),
+        view_noise, _NUMBERS),
     "picture": View(
         "Picture",
         "The picture that belongs to the machine.",

@@ -14,8 +14,9 @@ A line through *all* pairs is misled as soon as the function bends; close pairs 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer.plotting import DifferogramDisplay
-from mercer.smoothing import guess_epsilon, noise_variance
+from mercer.smoothing import noise_variance
+from mercer_research.noise import differogram_noise, guess_epsilon
+from mercer_research.plotting import DifferogramDisplay
 
 rng = np.random.default_rng(0)
 x = np.sort(rng.uniform(0, 3.25, 150))
@@ -25,9 +26,9 @@ y = f + 0.1 * rng.standard_normal(x.size)
 # %%
 # Every method comes with a standard deviation, and the tube of a support vector machine follows.
 
-for method in ("differogram", "gasser", "rice", "mueller", "neighbours", "model"):
-    found = noise_variance(x, y, method)
-    print(f"{method:12s} {found.value:.4f} +- {found.std:.4f} (true 0.0100)")
+methods = ("gasser", "rice", "mueller", "neighbours", "model")
+for found in (differogram_noise(x, y), *(noise_variance(x, y, method) for method in methods)):
+    print(f"{found.method:12s} {found.value:.4f} +- {found.std:.4f} (true 0.0100)")
 print(f"a tube for this noise: epsilon = {guess_epsilon(found):.3f}")
 
 # %%

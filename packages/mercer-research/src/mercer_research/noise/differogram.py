@@ -9,26 +9,72 @@ zero.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from mercer._typing import Array
-from mercer.smoothing.pairs import Index, all_pairs, as_sample, in_units, nearest_pairs
+from mercer.smoothing.noise import N_NEIGHBOURS, NoiseVariance, jackknife
+from mercer.smoothing.pairs import Index, as_sample, in_units, neighbours, some_rows
 
-__all__ = ["DifferogramBins", "DifferogramCloud", "DifferogramFit"]
+__all__ = ["DifferogramBins", "DifferogramCloud", "DifferogramFit", "differogram_noise"]
 
 # Pairs that are looked at, at most.
 MAX_PAIRS = 2_000_000
+# A local and a global answer that differ by more than this share contradict each other.
+MAX_DISAGREEMENT = 0.5
 # Steps of reweighting, and the relative change at which they end.
 MAX_STEPS, MIN_CHANGE = 100, 1e-8
 # No pair weighs more than if the curve there were this share of its mean.
 MIN_LEVEL_SHARE = 1e-6
 # Widths of the saturating curve that are tried, in units of the mean squared distance.
 TRIED_WIDTHS = np.geomspace(1e-3, 1e1, 41)
+
+
+class Pairs(NamedTuple):
+    """Pairs of rows, ``first < second``, with the squares of their distances."""
+
+    first: Index
+    second: Index
+    squares: Array
+
+
+def all_pairs(X: Array, max_pairs: int) -> Pairs:
+    """Return all pairs of rows, or as many drawn evenly where there are more."""
+    n = len(X)
+    if n * (n - 1) // 2 <= max_pairs:
+        first, second = np.triu_indices(n, 1)
+    else:
+        rng = np.random.default_rng(0)
+        one = rng.integers(0, n, size=max_pairs)
+        other = (one + rng.integers(1, n, size=max_pairs)) % n
+        first, second = np.minimum(one, other), np.maximum(one, other)
+    return Pairs(first, second, squared_distances(X, first, second))
+
+
+def squared_distances(X: Array, first: Index, second: Index) -> Array:
+    """Return the squared distances of pairs of rows, a few at a time."""
+    out = np.empty(len(first))
+    step = max(1, 2**22 // X.shape[1])
+    for start in range(0, len(first), step):
+        part = slice(start, start + step)
+        out[part] = np.square(X[first[part]] - X[second[part]]).sum(axis=1)
+    return out
+
+
+def nearest_pairs(X: Array, k: int, max_pairs: int) -> Pairs:
+    """Return every row paired with its nearest others, each pair once."""
+    rows, near, _ = neighbours(X, k)
+    one, other = np.repeat(rows, near.shape[1]), near.ravel()
+    codes = np.unique(np.minimum(one, other) * len(X) + np.maximum(one, other))
+    if len(codes) > max_pairs:
+        codes = codes[some_rows(len(codes), max_pairs)]
+    first, second = np.divmod(codes, len(X))
+    return Pairs(first, second, squared_distances(X, first, second))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +156,7 @@ class DifferogramCloud:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.smoothing.differogram import DifferogramCloud
+    >>> from mercer_research.noise.differogram import DifferogramCloud
     >>> x = np.linspace(0, 1, 50)
     >>> cloud = DifferogramCloud.of(x, 2.0 * x)
     >>> cloud.halves.shape, abs(cloud.fit().nugget) < 1e-12
@@ -292,20 +338,71 @@ def _functional(columns: Array, w: Array, coef: Array) -> Array:
     return np.asarray(w * (D @ np.linalg.lstsq(normal, np.eye(len(live))[0], rcond=None)[0]))
 
 
-def jackknife(first: Index, second: Index, halves: Array, weights: Array, n: int) -> float:
-    r"""Return the jackknife's standard deviation of :math:`\sum_k w_k h_k`, k over pairs.
+def differogram_noise(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    neighbourhood: float | int = 0.1,
+    degree: int = 1,
+    model: str = "polynomial",
+    max_pairs: int = MAX_PAIRS,
+) -> NoiseVariance:
+    r"""Estimate the variance of the noise by close pairs, extrapolated to distance zero.
+
+    It needs no machine, and is good in one to three features, where there are close pairs.
 
     Parameters
     ----------
-    first, second : (m,) arrays of int
-        The samples of the pairs.
-    halves, weights : (m,) arrays
-        Values and their weights, which add up to one.
-    n : int
-        Number of samples.
+    X : (n, p) or (n,) array
+        Inputs; features are divided by their standard deviations.
+    y : (n,) array
+        Outputs.
+    neighbourhood : float or int, default=0.1
+        The share of closest pairs, or so many nearest neighbours.
+    degree, model :
+        As in :meth:`DifferogramCloud.fit`.
+    max_pairs : int, default=2_000_000
+        Pairs that are looked at, at most.
+
+    Warns
+    -----
+    UserWarning
+        If all pairs are asked for, and close ones say something that differs by more than a half.
+
+    References
+    ----------
+    K. Pelckmans, *Primal-Dual Kernel Machines*, KU Leuven 2005, eq. (A.10) to (A.22) for half the
+    squared differences.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.sort(rng.uniform(0, 6, 400))
+    >>> found = differogram_noise(x, np.sin(x) + 0.2 * rng.normal(size=400))
+    >>> bool(abs(found.value - 0.04) < 3 * found.std)
+    True
     """
-    both = np.concatenate([first, second])
-    terms = np.tile(weights * halves, 2)
-    part, mass = (np.bincount(both, v, n) for v in (terms, np.tile(weights, 2)))
-    without = (weights @ halves - part) / (1.0 - mass)
-    return float(np.sqrt((n - 1) * np.var(without)))
+    points, targets = as_sample(X, y)
+    n = len(targets)
+    if n < 3:
+        raise ValueError("The noise of fewer than three samples cannot be told from the function.")
+    if isinstance(neighbourhood, int) and not isinstance(neighbourhood, bool):
+        near = DifferogramCloud.of(points, targets, neighbours=neighbourhood, max_pairs=max_pairs)
+    elif n * (n - 1) // 2 <= max_pairs:
+        near = DifferogramCloud.of(points, targets, max_pairs=max_pairs).near(neighbourhood)
+    else:
+        # As many neighbours as a share of all pairs would be, or as there is room for.
+        k = max(1, min(int(neighbourhood * (n - 1)), max_pairs // n))
+        near = DifferogramCloud.of(points, targets, neighbours=k, max_pairs=max_pairs)
+    fit = near.fit(degree, model)
+    if isinstance(neighbourhood, float) and neighbourhood == 1.0:
+        local = DifferogramCloud.of(points, targets, neighbours=N_NEIGHBOURS).fit().nugget
+        if abs(local - fit.nugget) > MAX_DISAGREEMENT * max(local, fit.nugget):
+            warnings.warn(
+                f"Close pairs speak of the noise variance {local:.3g}, all pairs of "
+                f"{fit.nugget:.3g}: the function is not as simple as the curve through all of "
+                "them. Use a smaller neighbourhood, or model='gaussian'.",
+                UserWarning,
+                stacklevel=2,
+            )
+    return NoiseVariance(fit.nugget, fit.std, "differogram", {"cloud": near, "fit": fit})

@@ -3,8 +3,8 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer.plotting import DifferogramDisplay
-from mercer.smoothing.differogram import DifferogramCloud
+from mercer_research.noise.differogram import DifferogramCloud
+from mercer_research.plotting import DifferogramDisplay
 
 X = np.linspace(0, 3, 40)
 Y = X + 0.3 * np.random.default_rng(0).standard_normal(40)

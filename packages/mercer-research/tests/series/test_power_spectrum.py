@@ -5,8 +5,8 @@ import pytest
 from scipy import integrate
 
 from mercer.kernels import FromSpectrum, Gaussian, Matern, SpectralMixture
-from mercer.series import kernel_from_power_spectrum
-from mercer.series.spectrum import PowerSpectrum, power_spectrum
+from mercer_research.series import kernel_from_power_spectrum
+from mercer_research.series.power_spectrum import PowerSpectrum, power_spectrum
 from mercer_research.series.toeplitz import Toeplitz
 
 

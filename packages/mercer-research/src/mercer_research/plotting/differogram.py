@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer.plotting.base import Axes, Display
-from mercer.smoothing.differogram import DifferogramCloud, DifferogramFit
+from mercer_research.noise.differogram import DifferogramCloud, DifferogramFit
 
 
 class DifferogramDisplay(Display):
@@ -41,7 +41,7 @@ class DifferogramDisplay(Display):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.plotting import DifferogramDisplay
+    >>> from mercer_research.plotting import DifferogramDisplay
     >>> x = np.linspace(0, 3, 60)
     >>> y = x + 0.3 * np.random.default_rng(0).normal(size=60)
     >>> display = DifferogramDisplay.from_data(x, y)
@@ -129,7 +129,7 @@ class DifferogramDisplay(Display):
             Share of the pairs, the closest, that the curve is fitted to and that are drawn.
         degree : int, default=1
         model : {"polynomial", "gaussian"}, default="polynomial"
-            As in :meth:`mercer.smoothing.differogram.DifferogramCloud.fit`.
+            As in :meth:`mercer_research.noise.differogram.DifferogramCloud.fit`.
         """
         cloud = DifferogramCloud.of(X, y).near(neighbourhood)
         return cls(cloud=cloud, fit=cloud.fit(degree, model)).plot(ax, **kwargs)

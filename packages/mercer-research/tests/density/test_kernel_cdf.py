@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.density import KernelCDF
 from mercer.kernels import Gaussian, Matern
+from mercer_research.density import KernelCDF
 
 GRID = np.linspace(-6, 6, 2001)[:, None]
 

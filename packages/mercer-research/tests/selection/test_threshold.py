@@ -6,8 +6,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from mercer import SVC
-from mercer.selection import ThresholdSelector
-from mercer.selection.threshold import purity_curve
+from mercer_research.selection import ThresholdSelector
+from mercer_research.selection.threshold import purity_curve
 
 RNG = np.random.default_rng(0)
 Y = RNG.choice(["b", "c", "uds"], size=400, p=[0.4, 0.2, 0.4])

@@ -91,7 +91,7 @@ def purity_curve(
 
     Examples
     --------
-    >>> from mercer.selection.threshold import purity_curve
+    >>> from mercer_research.selection.threshold import purity_curve
     >>> curve = purity_curve([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1], 1)
     >>> curve.efficiency, curve.purity.round(2)
     (array([0.5, 0.5, 1. , 1. ]), array([1.  , 0.5 , 0.67, 0.5 ]))
@@ -168,7 +168,7 @@ class ThresholdSelector(MetaEstimatorMixin, AllOrNothing, BaseEstimator):  # typ
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from mercer import SVC
-    >>> from mercer.selection import ThresholdSelector
+    >>> from mercer_research.selection import ThresholdSelector
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> rare = ThresholdSelector(SVC(standardize=True), efficiency=0.5).fit(X, y)
     >>> rare.purity_ > 0.95
