@@ -67,5 +67,6 @@ def test_rows_are_marked_only_where_passes_are_kept(tmp_path: Path) -> None:
     kept, other = (Passes(as_source(X, LABELS), directory=d) for d in (tmp_path, None))
     for passes in (kept, other):
         take_census(passes, 10, 0, True)
-    assert kept.identity.startswith("50 rows ")
-    assert not other.identity
+    assert kept.checkpoint is not None
+    assert kept.checkpoint.rows.startswith("50 rows ")
+    assert other.checkpoint is None

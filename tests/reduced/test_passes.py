@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ import scipy.sparse as sp
 
 from mercer.data import as_source
 from mercer.data.base import Block, Sums
-from mercer.data.sampling import sampled
 from mercer.kernels import Gaussian, Matern
 from mercer.reduced import CheckpointError
+from mercer.reduced.checkpoint import digest
 from mercer.reduced.nystrom import NystromMap
-from mercer.reduced.passes import Labels, Passes, digest
+from mercer.reduced.passes import Labels, Passes
 
 X = np.random.default_rng(0).normal(size=(10, 2))
 
@@ -24,18 +25,13 @@ def total(block: Block, shared: Any, state: Any) -> Sums:
     return Sums(x=state * np.asarray(block.X).sum(axis=0), n=np.array(block.n))
 
 
-def drawn(block: Block, shared: Any, state: Any) -> Sums:
-    labels = Labels(np.array(["a"]), np.array([[block.n, block.n]]))
-    return Sums(pool=sampled(block, 4, 0), labels=labels)
-
-
 def test_they_are_counted_and_shown() -> None:
     shown: list[Any] = []
 
     @contextmanager
     def bar(name: str, n: int | None) -> Any:
         shown.append((name, n))
-        yield shown.append
+        yield SimpleNamespace(update=shown.append)
 
     passes = Passes(as_source(X), rows=4, n_jobs=1, bar=bar)
     np.testing.assert_allclose(passes("twice", total, None, 2.0)["x"], 2 * X.sum(axis=0))
@@ -44,42 +40,27 @@ def test_they_are_counted_and_shown() -> None:
     assert set(passes.times) == {"twice"}
 
 
-@pytest.mark.parametrize("matrix", [np.asarray, sp.csr_array], ids=["array", "sparse"])
-def test_samples_and_labels_are_kept_whole(matrix: Any, tmp_path: Path) -> None:
-    source = as_source(matrix(X), np.arange(10.0), np.ones(10))
-    made = Passes(source, rows=4, n_jobs=1, directory=tmp_path)("draw", drawn)
-    again = Passes(source, rows=4, n_jobs=1, directory=tmp_path)
-    kept = again("draw", drawn)
-    assert again.read == 0
-    for name in ("keys", "y", "s", "rows", "n", "size"):
-        np.testing.assert_array_equal(getattr(kept["pool"], name), getattr(made["pool"], name))
-    points = [part["pool"].X for part in (kept, made)]
-    points = [p.toarray() if sp.issparse(p) else p for p in points]
-    np.testing.assert_array_equal(*points)
-    assert kept["labels"].values.tolist() == ["a"]
-    assert kept["labels"].counts.tolist() == [[10, 10]]
-
-
 def test_only_the_same_question_has_the_same_answer(tmp_path: Path) -> None:
-    def passes(identity: str = "") -> Passes:
-        return Passes(as_source(X), n_jobs=1, directory=tmp_path, identity=identity)
+    def asked(
+        name: str, state: float, shared: Any = None, anew: bool = False, rows: str = ""
+    ) -> int:
+        passes = Passes(as_source(X), n_jobs=1, directory=tmp_path)
+        assert passes.checkpoint is not None
+        passes.checkpoint.rows = rows
+        result = passes(name, total, shared, state, anew=anew)
+        np.testing.assert_allclose(result["x"], state * X.sum(axis=0))
+        return passes.read
 
-    passes()("sum", total, None, 1.0)
-    same = passes()
-    same("sum", total, None, 1.0)
-    assert same.read == 0
-    anew = passes()
-    anew("sum", total, None, 1.0, anew=True)
-    assert anew.read == 1
-    for name, shared, state, identity in (
-        ("sum", None, 2.0, ""),
-        ("sum", Gaussian(1.0), 1.0, ""),
-        ("other", None, 1.0, ""),
-        ("sum", None, 1.0, "other rows"),
-    ):
-        other = passes(identity)
-        other(name, total, shared, state)
-        assert other.read == 1
+    assert asked("sum", 1.0) == 1
+    assert asked("sum", 1.0) == 0
+    assert asked("sum", 1.0, anew=True) == 1
+    assert asked("sum", 2.0) == 1
+    assert asked("other", 2.0) == 1
+    with pytest.raises(CheckpointError, match=r"is of other settings: .* a folder of its own"):
+        asked("other", 2.0, Gaussian(1.0))
+    with pytest.raises(CheckpointError, match="is of other data"):
+        asked("other", 2.0, rows="other rows")
+    assert asked("other", 2.0) == 0
 
 
 @dataclass
@@ -100,20 +81,13 @@ def test_fingerprints_tell_values_apart() -> None:
         *(np.array(["a", None], dtype=object), np.array(["b", None], dtype=object)),
         *(sp.csr_array(np.eye(2)), sp.csr_array(np.eye(3))),
         *(Gaussian(1.0), Gaussian(2.0), Matern(length_scale=1.0), Setting(1), Setting(X)),
-        *(shifted(1), shifted(2), lambda x: x * 2, lambda x: x * 3, total, drawn),
+        *(shifted(1), shifted(2), lambda x: x * 2, lambda x: x * 3, total, shifted),
         *(NystromMap(Gaussian(1.0), X), NystromMap(Gaussian(1.0), X[:5])),
     ]
     marks = [digest(value) for value in values]
     assert len(set(marks)) == len(values)
     assert marks == [digest(value) for value in values]
     assert digest(Setting(X.copy())) == digest(Setting(X))
-
-
-def test_a_directory_that_cannot_be_read(tmp_path: Path) -> None:
-    passes = Passes(as_source(X), n_jobs=1, directory=tmp_path)
-    (tmp_path / "pass-00000.npz").mkdir()
-    with pytest.raises(CheckpointError, match=r"pass-00000\.npz is not a file"):
-        passes("sum", total, None, 1.0)
 
 
 def test_more_labels_than_classes() -> None:

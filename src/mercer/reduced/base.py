@@ -135,10 +135,9 @@ class Approximation(Params, ABC):
         machine's memory.
     checkpoint : str or path, optional
         A directory that keeps the result of every pass; a fit of the same machine to the same data
-        reads them once to see that they are, and goes on from there, to the same bits. Its files
-        hold arrays and nothing that could be executed, but the sums in them are believed: write
-        where only you can, or set the variable ``MERCER_CHECKPOINT_KEY`` of the environment to a
-        secret, with which every file is signed, and without which it is refused.
+        reads them once to see that they are, and goes on from there, to the same bits. A directory
+        of other data or settings raises CheckpointError. Its files hold arrays and nothing that
+        could be executed, but the sums in them are believed: write where only you can.
     n_jobs : int, optional
         Number of threads; one for every core by default. Without meaning on a cluster.
     """

@@ -94,10 +94,10 @@ def take_census(passes: Passes, size: int, seed: int, labelled: bool) -> Census:
         Whether targets are classes.
     """
     # Before passes are taken from a directory, the rows are read to see that they are the same.
-    marked = passes.directory is not None
+    marked = passes.checkpoint is not None
     found = passes("count", count, (size, seed, labelled, marked), None, anew=True)
-    if marked:
-        passes.identity = f"{int(found['n'])} rows {int(found['mark'][0]):016x}"
+    if passes.checkpoint is not None:
+        passes.checkpoint.rows = f"{int(found['n'])} rows {int(found['mark'][0]):016x}"
     labels = found.get("labels")
     if not float(found["weight"]) > 0:
         raise ValueError(ZERO_WEIGHTS)

@@ -1,134 +1,135 @@
-"""Files of a checkpoint: arrays and nothing else, signed if there is a key."""
+"""Answers of the passes of a fit, kept in a directory: the same fit goes on from there."""
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import io
-import math
 import os
-import stat
-import zipfile
-from collections.abc import Mapping
+import pickle
+from collections.abc import Callable
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from mercer.data.array_files import read_header
-from mercer.data.memory import machine_bytes
-
-__all__ = ["CheckpointError", "load", "save"]
-
-KEY = "MERCER_CHECKPOINT_KEY"
-"""Variable of the environment that holds the key. A parameter would travel with the machine."""
-
-MARK = b"HMAC-SHA256:"
+from mercer.data.base import Sums
 
 
 class CheckpointError(OSError):
     """A checkpoint could not be written or belongs to another fit."""
 
 
-def _signature(data: Any) -> bytes:
-    """Return the signature that is written behind data: empty without a key."""
-    key = os.fsencode(os.environ.get(KEY, ""))  # any bytes will do
-    return MARK + hmac.digest(key, data, hashlib.sha256) if key else b""
+class Checkpoint:
+    """A directory with a file for each pass, taken from there as long as requests are the same.
 
-
-def _privately(path: str, flags: int) -> int:
-    """Open a file that its owner alone can read: sums of rows tell about the rows."""
-    return os.open(path, flags, mode=0o600)
-
-
-def _of_others(found: os.stat_result) -> bool:
-    """Return whether somebody else may have written a file."""
-    if not hasattr(os, "geteuid"):
-        return False
-    return found.st_uid not in (os.geteuid(), 0) or bool(found.st_mode & stat.S_IWOTH)
-
-
-def save(file: Path, arrays: Mapping[str, Any]) -> bool:
-    """Write arrays under another name first: they are kept as a whole or not at all.
+    A file holds arrays and nothing that could be executed: the answer to the request of the pass,
+    and those to small requests since the pass before.
 
     Parameters
     ----------
-    file : Path
-    arrays : mapping from str to array
-
-    Returns
-    -------
-    bool
-        Whether they were kept: objects, as words from a table are, could only be pickled, and
-        whoever reads a pickle runs it.
+    directory : path
     """
-    if any(np.asarray(value).dtype.hasobject for value in arrays.values()):
-        return False
-    buffer = io.BytesIO()
-    np.savez(buffer, **{name: np.asarray(value) for name, value in arrays.items()})  # type: ignore[arg-type]
-    other = file.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        # Never through a link that somebody has put there.
-        other.unlink(missing_ok=True)
-        with open(other, "xb", opener=_privately) as stream:
-            stream.write(buffer.getbuffer())
-            stream.write(_signature(buffer.getbuffer()))
-            stream.flush()
-            os.fsync(stream.fileno())
-        other.replace(file)
-    finally:
-        other.unlink(missing_ok=True)
-    return True
 
+    def __init__(self, directory: Any) -> None:
+        self.directory, self.rows, self.known = Path(directory), "", False
+        self.answers: dict[str, Sums] = {}
+        """Those since the last pass, by the digests of their requests."""
+        self.kept: dict[str, Sums] | None = None
+        """Those in the file of the next pass; None before it was read."""
+        try:
+            # Sums of rows tell about the rows.
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._unwritable(error) from error
 
-def load(file: Path) -> dict[str, Any] | None:
-    """Return the arrays of a file; None if the file is missing, or damaged and to be made again.
+    def __call__(
+        self, number: int, problem: str, request: Any, make: Callable[[], Sums], ends: bool = True
+    ) -> tuple[Sums, bool]:
+        """Return an answer, and whether it was made now.
 
-    Parameters
-    ----------
-    file : Path
-    """
-    try:
-        if not os.path.lexists(file):
-            return None
-        found = file.lstat()
-        if not stat.S_ISREG(found.st_mode):
-            raise CheckpointError(f"{file} is not a file; remove it")
-        if _of_others(found) and not os.environ.get(KEY):
+        Parameters
+        ----------
+        number : int
+            Of the pass.
+        problem : str
+            Digest of what is the same in all requests.
+        request : object
+        make : callable
+            Returns the answer.
+        ends : bool, default=True
+            Whether the request is the pass, and not one of the small ones before it.
+        """
+        file, key = self.directory / f"pass-{number:05d}.npz", digest([problem, request])
+        kept = self._read(file, problem) if self.kept is None else self.kept
+        answer = self.answers[key] = kept[key] if key in kept else make()
+        if ends and key not in kept and isinstance(answer, Sums):
+            self._write(file, problem)
+        self.answers, self.kept = ({}, None) if ends else (self.answers, kept)
+        return answer, key not in kept
+
+    def _read(self, file: Path, problem: str) -> dict[str, Sums]:
+        answers: dict[str, Sums] = {}
+        try:
+            with np.load(file, allow_pickle=False) if file.is_file() else {} as archive:
+                rows, other = map(str, archive["fit"])
+                for name in set(archive) - {"fit"}:
+                    key, _, own = name.partition("|")
+                    answers.setdefault(key, Sums())[own] = archive[name]
+        except Exception:  # a missing or damaged file, which is made again
+            return {}
+        what = "data" if rows != self.rows else "settings"
+        if what == "data" or not (self.known or other == problem):
             raise CheckpointError(
-                f"{file} belongs to another user, or others can write to it, and nothing shows who "
-                f"wrote it. Remove it, or sign checkpoints with a key in {KEY}"
+                f"the checkpoint in {self.directory} is of other {what}: go on with those it was "
+                "made with, or give this fit a folder of its own"
             )
-        if found.st_size > machine_bytes():
-            return None
-        data = file.read_bytes()
-    except CheckpointError:
-        raise
-    except OSError as error:
-        raise CheckpointError(f"{file} could not be read ({error.strerror})") from error
-    end = len(data) - len(MARK) - hashlib.sha256().digest_size
-    content, signature = (data[:end], data[end:]) if data[end:].startswith(MARK) else (data, b"")
-    if os.environ.get(KEY) and not hmac.compare_digest(_signature(content), signature):
-        raise CheckpointError(
-            f"{file} was not signed with the key in {KEY}: it was changed, or written with another "
-            "key or without a key. Remove it, or give the key it was written with"
+        self.known = True
+        return answers
+
+    def _write(self, file: Path, problem: str) -> None:
+        items = [(key, *one) for key, sums in self.answers.items() for one in sums.items()]
+        arrays = {f"{key}|{name}": value for key, name, value in items}
+        new = file.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            new.unlink(missing_ok=True)
+            with open(new, "xb", opener=lambda *to: os.open(*to, 0o600)) as stream:
+                np.savez(stream, fit=[self.rows, problem], **arrays)
+                os.fsync(stream.fileno())
+            new.replace(file)  # as a whole or not at all
+        except OSError as error:
+            new.unlink(missing_ok=True)
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> CheckpointError:
+        return CheckpointError(
+            f"no checkpoint can be kept in {self.directory} ({error.strerror}): make room and fit "
+            "again to go on from the passes that are there, or give a folder that you can write to"
         )
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return {item.filename.removesuffix(".npy"): _array(archive, item)
-                    for item in archive.infolist()}  # fmt: skip
-    except Exception:  # a damaged archive may raise anything
-        return None
 
 
-def _array(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Any:
-    """Return an array of an archive, which takes no more memory than the file has bytes."""
-    if item.compress_type != zipfile.ZIP_STORED:
-        raise ValueError("packed")
-    data = archive.read(item)
-    stream = io.BytesIO(data)
-    shape, columns, dtype = read_header(stream, len(data))
-    rest = memoryview(data)[stream.tell() :]
-    if math.prod(shape) * dtype.itemsize != len(rest):
-        raise ValueError("not an array of numbers or words")
-    return np.frombuffer(rest, dtype).reshape(shape, order="F" if columns else "C").copy(order="K")
+class _Pickler(pickle.Pickler):
+    """Writes what a value is made of, to be hashed and never read."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if not isinstance(value, FunctionType):
+            return NotImplemented
+        # Functions of users may have one name and differ in what they do or have around them.
+        code, around = value.__code__, [cell.cell_contents for cell in value.__closure__ or ()]
+        constants = [one for one in code.co_consts if not isinstance(one, CodeType)]
+        return list, ([value.__module__, value.__qualname__, code.co_code, constants, around],)
+
+
+def digest(value: Any) -> str:
+    """Return a fingerprint of a value made of arrays, numbers, texts, containers and settings.
+
+    Examples
+    --------
+    >>> digest({"A": np.ones(2)}) == digest({"A": np.ones(2)}) != digest({"A": np.ones((2, 1))})
+    True
+    """
+    stream = io.BytesIO()
+    pickler = _Pickler(stream, 5)
+    pickler.fast = True  # equal values are written alike, whether or not they are one object
+    pickler.dump(value)
+    return hashlib.sha256(stream.getbuffer()).hexdigest()

@@ -23,10 +23,11 @@ from mercer._typing import Array
 from mercer.data.arrays import Arrays
 from mercer.data.base import Block, Keeping, Sums
 from mercer.losses.base import Loss, QuadraticDualLoss
+from mercer.reduced.checkpoint import digest
 from mercer.reduced.multipliers import Point, Report, Search, search
 from mercer.reduced.newton import MAX_DUAL_RESIDUAL, Minimum, Newton, residual_gap
 from mercer.reduced.oracle import Evaluation, Oracle
-from mercer.reduced.passes import Passes, Record
+from mercer.reduced.passes import Passes
 from mercer.reduced.problem import at_rows
 from mercer.reduced.row_state import (
     ALL,
@@ -176,7 +177,9 @@ class _Server:
 
     def __init__(self, keeping: Any, held: Held, passes: Passes | None = None) -> None:
         self.keeping, self.held, self.single = keeping, held, held.single
-        self.record = None if passes is None else Record(passes, held)
+        self.passes = passes
+        self.before = ""
+        """Digest of all requests so far, which an answer depends on."""
         self.begun = False
         self.past: list[dict[int, Any]] = []
         """Requests that rows have not seen, because their answers were kept."""
@@ -196,11 +199,13 @@ class _Server:
             found: Sums = self.keeping(asked, read)
             return found
 
-        if self.record is None:
+        if self.passes is None:
             sums = make()
         else:
+            if self.passes.checkpoint is not None:
+                self.before = digest([self.before, asked])
             name = next((n for kind, n in NAMES.items() if kind in kinds), "")
-            sums, made = self.record(name, asked, make)
+            sums, made = self.passes.answer(name, self.held.problem, self.before, make)
             if not made:
                 self.past.append(asked)
         found: dict[int, Any] = {j: Sums() for j in asked}

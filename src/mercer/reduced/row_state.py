@@ -413,6 +413,7 @@ class BlockRows:
             self.own[j].change(one)
         if isinstance(common, Refine):
             self._refine()
+            found[f"{ALL}:float64"] = 1.0
         elif isinstance(common, Pick):
             found[f"{ALL}:v"] = self._pick(common.rows)
         X = self.points if self.points is not None else None if block is None else as_rows(block)
