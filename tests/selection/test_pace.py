@@ -8,7 +8,7 @@ import pytest
 from mercer import LSSVR, SVC, tune
 from mercer._deadline import time_left
 from mercer.estimators import RobustLSSVR
-from mercer.selection import halve, objective, refits, search
+from mercer.selection import objective, refits
 from mercer.selection.pace import KEPT, LEAST, Pace, Stop
 
 rng = np.random.default_rng(0)
@@ -68,16 +68,6 @@ def test_refits_are_counted_before_they_begin(monkeypatch, clock):
     slowed(monkeypatch, clock, refits.Refits, "_held_out")
     found = tune(RobustLSSVR(), X, y, max_time=4.5, refit=False)
     assert clock.now == len(found.trials_) == 4
-
-
-def test_halving_keeps_its_limit(monkeypatch, clock):
-    slowed(monkeypatch, clock, search, "_score")
-    settings = {"C": [0.1, 1.0, 10.0]}
-    found = halve(LSSVR(), X, y, settings, min_rows=30, max_time=4.5)
-    # A round of three on half of the rows, and none on all rows, which takes four times as long.
-    assert clock.now == 3.0
-    assert [trial.rows for trial in found.trials_] == [30] * 3
-    assert found.best_value_ == min(trial.value for trial in found.trials_)
 
 
 def test_an_evaluation_on_more_rows_is_judged_by_one_on_few(clock):

@@ -1,7 +1,7 @@
 """Choosing hyperparameters: criteria, searches, left-out errors."""
 
 from mercer.selection.leave_one_out_errors import Influence, influence, leave_one_out
-from mercer.selection.search import criterion_surface, halve
+from mercer.selection.search import criterion_surface
 from mercer.selection.self_tuned import LSSVCCV, LSSVRCV, SVCCV, SVRCV
 from mercer.selection.tuning import Tuning, tune
 
@@ -13,7 +13,6 @@ __all__ = [
     "Influence",
     "Tuning",
     "criterion_surface",
-    "halve",
     "influence",
     "leave_one_out",
     "tune",

@@ -1,37 +1,26 @@
-"""Searches without gradients: a surface for the price of its widths, and successive halving."""
+"""A surface of a criterion for the price of its widths."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone, is_classifier
-from sklearn.model_selection import ParameterGrid
 
-from mercer._sklearn import safe_indexing
 from mercer._typing import (
-    AnyArray,
     Array,
-    Estimator,
     PointsLike,
-    Predictor,
-    Seed,
     TargetsLike,
     WeightsLike,
 )
 from mercer.machines.base import KernelMachine
 from mercer.selection._statement import state
-from mercer.selection.held_out_losses import held_out_loss, splitter
-from mercer.selection.objective import Objective, Trial, criterion_of
-from mercer.selection.pace import Pace, Stop
+from mercer.selection.objective import Objective, criterion_of
 from mercer.selection.space import Space
-from mercer.selection.tuning import Tuning
 from mercer.smoothing.criteria import Criterion
 
-__all__ = ["Surface", "criterion_surface", "halve"]
+__all__ = ["Surface", "criterion_surface"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,113 +108,3 @@ def criterion_surface(
     values = np.array([objective.curve(statement, theta, Cs, "grid") for theta in thetas])
     kernels = [space.at(theta)[0] for theta in thetas]
     return Surface(factors, Cs, values, kernels, objective.criterion)
-
-
-def halve(
-    estimator: Estimator,
-    X: PointsLike,
-    y: TargetsLike,
-    candidates: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]],
-    *,
-    keep: float = 1 / 3,
-    min_rows: int = 100,
-    folds: int = 5,
-    max_time: float | None = None,
-    refit: bool = True,
-    random_state: Seed = 0,
-    callback: Callable[[Trial], object] | None = None,
-) -> Tuning:
-    """Choose among settings of any machine, with more and more rows for fewer and fewer of them.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A regressor or classifier.
-    X, y
-        The sample.
-    candidates : dict of lists, or list of dicts
-        Settings for ``set_params``; a dict of lists stands for all combinations.
-    keep : float, default=1/3
-        Which share of the settings goes on to the next round, on 1/keep times as many rows.
-    min_rows : int, default=100
-        Rows of the first round.
-    folds : int, default=5
-        Folds of the cross-validation.
-    max_time : float, optional
-        Seconds for the search and the fit after it: the best of the last round is taken where
-        another setting and this fit would end later.
-    refit : bool, default=True
-        Fit the chosen machine to all rows.
-    random_state : int, Generator or None, default=0
-        The order in which rows are taken.
-    callback : callable, optional
-        Sees every trial; a true answer ends the search.
-
-    Returns
-    -------
-    Tuning
-
-    See Also
-    --------
-    sklearn.model_selection.HalvingGridSearchCV : the same idea for pipelines and any score.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import QuantileSVR
-    >>> from mercer.selection import halve
-    >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> found = halve(QuantileSVR(), X, np.sinc(X[:, 0]), {"gamma": [0.01, 1.0], "C": [1.0, 10.0]})
-    >>> found.best_params_["gamma"]
-    1.0
-    """
-    if not 0 < keep < 1:
-        raise ValueError(f"keep must lie between 0 and 1, got {keep!r}.")
-    combined = ParameterGrid(candidates) if isinstance(candidates, Mapping) else candidates
-    left = [dict(one) for one in combined]
-    if not left:
-        raise ValueError("candidates must hold at least one setting.")
-    y = np.asarray(y)
-    pace = Pace(max_time, len(y))
-    order = np.random.default_rng(random_state).permutation(len(y))
-    trials: list[Trial] = []
-    rows, status, best_value = min(int(min_rows), len(y)), "converged", np.nan
-    while True:
-        part = np.sort(order[:rows])
-        scores: list[float] = []
-        try:
-            for one in left:
-                pace.start(rows)
-                machine = clone(estimator).set_params(**one)
-                scores.append(_score(machine, safe_indexing(X, part), y[part], folds))
-                pace.end(rows)
-                trials.append(Trial("halving", one, scores[-1], len(part), pace.elapsed))
-                if pace.late or (callback is not None and bool(callback(trials[-1]))):
-                    raise Stop
-        except Stop:
-            status = "stopped"
-        if scores:
-            left = [left[k] for k in np.argsort(scores, kind="stable")]
-            best_value = float(np.min(scores))
-        if status == "stopped" or rows == len(y):
-            break
-        left = left[: max(1, int(np.ceil(keep * len(left))))]
-        # A single setting needs no more rounds; all rows decide between the last ones.
-        rows = len(y) if len(left) <= 1 / keep else min(int(rows / keep), len(y))
-        if len(left) == 1:
-            break
-    machine = clone(estimator).set_params(**left[0])
-    seconds = pace.elapsed
-    if refit:
-        with pace.last_fit():
-            machine.fit(X, y)
-    return Tuning(machine, left[0], best_value, "held out", trials, status, seconds)
-
-
-def _score(machine: Predictor, X: PointsLike, y: AnyArray, folds: int) -> float:
-    """Return the mean loss of folds that were left out."""
-    total = 0.0
-    for inside, outside in splitter(y, folds, is_classifier(machine)).split(y, y):
-        machine.fit(safe_indexing(X, inside), y[inside])
-        total += held_out_loss(machine, safe_indexing(X, outside), y[outside])
-    return total / len(y)

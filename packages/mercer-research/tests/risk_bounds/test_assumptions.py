@@ -32,7 +32,7 @@ from mercer import SVC
 from mercer.datasets import load_haberman, load_house_votes
 from mercer.kernels import Gaussian
 from mercer.risk_bounds import Assumption, Bound
-from mercer.selection import LSSVCCV, halve, tune
+from mercer.selection import LSSVCCV, tune
 from mercer_research.covering import adaptive_margin_bound
 from mercer_research.risk_bounds import audit, capacity_report
 from mercer_research.risk_bounds.duplicates import find_copies, identify
@@ -175,11 +175,10 @@ def test_settings_taken_from_a_search_on_the_test_rows_are_caught():
     ("tuned", "settings"),
     [
         (lambda X, y: GridSearchCV(SVC(), {"C": [1, 10, 100]}, cv=2).fit(X, y), 3),
-        (lambda X, y: halve(SVC(), X, y, {"C": [1.0, 10.0]}), 2),
         (lambda X, y: tune(SVC(gamma=1.0), X, y, budget=2), np.inf),
         (lambda X, y: LSSVCCV(budget=2).fit(X, y), np.inf),
     ],
-    ids=["grid", "halve", "tune", "CV"],
+    ids=["grid", "tune", "CV"],
 )
 def test_a_bound_from_rows_that_tuned_is_refused_or_paid_for(tuned, settings):
     X, y = make_classification(120, 4, random_state=0)

@@ -11,7 +11,7 @@ from sklearn.model_selection._split import _BaseKFold
 
 from mercer import LSSVC, LSSVR, SVR
 from mercer.machines.folds import as_splitter
-from mercer.selection import halve, tune
+from mercer.selection import tune
 from mercer_research.selection.folds import Folds
 from mercer_research.selection.protocols import median_of_five
 from mercer_research.selection.stability_report import stability
@@ -175,12 +175,6 @@ def test_classes_are_stratified_where_a_classifier_is_judged(seen):
     stability(LSSVC().fit(POINTS, LETTERS), POINTS, LETTERS, cv=3)
     assert seen == [EXPECTED[True]]
     assert all(np.sum(LETTERS[out] == "a") in (3, 4) for out in seen[0])
-
-
-def test_searches_leave_out_the_same_rows(seen):
-    halve(SVR(), POINTS, NUMBERS, {"C": [1.0, 2.0]}, folds=3)
-    assert seen
-    assert all(folds == EXPECTED[False] for folds in seen)
 
 
 def test_refined_tuning_follows_the_rule(seen):
