@@ -14,7 +14,7 @@ from rich.console import Console
 import mercer.io
 import mercer_studio.cli.predicting as predicting
 from cli.commands import call, shell
-from mercer_studio.cli.telling import Falling, Teller
+from mercer_studio.cli.telling import Teller
 from mercer_studio.cli.text import visible
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e"
@@ -62,22 +62,25 @@ def test_a_terminal_is_told_nothing_by_files(table):
     assert json.loads(call("inspect", table, "--json")[1])["plan"][0]["name"] == f"a{ESCAPE}"
 
 
-def test_progress_and_notes_are_shown_not_obeyed():
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_and_notes_are_shown_not_obeyed(monkeypatch):
     written = io.StringIO()
     teller = Teller(console=Console(file=written, force_terminal=False))
     teller.note(f"the column {ESCAPE}")
     teller.table([f"a{ESCAPE}"], [[f"b{ESCAPE}"]])
-    line = Falling("fitting")
-    line.heard(f"column {ESCAPE}")
-    teller.console.print(line)
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with teller.working("fitting") as shown:
+        shown.heard(f"column {ESCAPE}")
+    assert visible(f"column {ESCAPE}") in terminal.getvalue()
+    assert not ACTIVE.search(terminal.getvalue().replace("\r", ""))
     assert not ACTIVE.search(written.getvalue())
 
 
 def test_predictions_on_a_terminal_and_in_a_pipe(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
     for stream, expected in ((Terminal(), visible(ESCAPE)), (io.StringIO(), ESCAPE)):
         monkeypatch.setattr("sys.stdout", stream)
         predicting.Printed(False).write({"x": [ESCAPE]})

@@ -580,7 +580,7 @@ def compare(
                 model, _ = Model.fit(rows, asked, memory, machine)
                 inner = _rows(question, test)
                 values.append(_scored(model, model.ready(inner.X), inner.y, None)[measure])
-                shown.last = f"{measure} {values[-1]:.4g}"
+                shown.say(f"{measure} {values[-1]:.4g}")
         scores[name] = values
     best = sorted(scores, key=lambda name: -np.mean(scores[name]))
     error = {name: float(np.std(v, ddof=1) / np.sqrt(folds)) for name, v in scores.items()}

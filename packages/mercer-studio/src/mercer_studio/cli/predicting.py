@@ -197,7 +197,7 @@ def predict(
             for table in batches(data, memory, columns, **how):
                 file.write(_kept(table, keep) | _answers(loaded, table, coverage, probabilities))
                 n += table.shape[0]
-                shown.last = plural(n, "row")
+                shown.say(plural(n, "row"))
     if output is None:
         return {"rows": n, **(file.columns if teller.as_json else {})}
     teller.say(f"saved: {output}, {plural(n, 'row')}")

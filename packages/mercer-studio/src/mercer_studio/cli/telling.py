@@ -14,43 +14,47 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from mercer._progress import Bar
 from mercer_studio.cli.text import visible, visible_json
 
 Result = dict[str, Any]
 """What a command returns to scripts, in JSON's types or those of NumPy."""
 
-BLOCKS = "▁▂▃▄▅▆▇█"
-CURVE_WIDTH = 32
 GAP = re.compile(r"\bgap ([-+.\de]+)")
 
 
 class Falling:
-    """A live line: what is being done, what was said last, and a number on its way down.
+    """Progress of work: what is being done, what was said last, and a number on its way down.
 
     Parameters
     ----------
     title : str
         What is being done.
+    bar : Bar, optional
+        Shows what was said last.
 
     Examples
     --------
     >>> line = Falling("fitting")
     >>> for gap in (100.0, 0.01):
     ...     line.heard(f"iteration 3, gap {gap:.0e}")
-    >>> line.curve()
-    '█▁'
+    >>> line.values
+    [100.0, 0.01]
     """
 
-    def __init__(self, title: str) -> None:
-        self.title, self.last = title, ""
+    def __init__(self, title: str, bar: Bar | None = None) -> None:
+        self.title, self.bar, self.last = title, bar, ""
         self.values: list[float] = []
         self.began = time.monotonic()
-        self.spinner = Spinner("dots")
+
+    def say(self, text: str) -> None:
+        """Show a text in place of the last one."""
+        self.last = text
+        if self.bar is not None:
+            self.bar.set_postfix_str(visible(text))
 
     def heard(self, line: str) -> None:
         """Take in a line that a machine said.
@@ -60,7 +64,7 @@ class Falling:
         line : str
             If it tells a gap, the gap is drawn.
         """
-        self.last = line
+        self.say(line)
         if found := GAP.search(line):
             with contextlib.suppress(ValueError):
                 self.fell(float(found[1]))
@@ -84,30 +88,12 @@ class Falling:
         trial : Trial
             Hyperparameters, and the criterion there.
         """
-        self.last = f"{trial.stage}: criterion {trial.value:.4g} on {trial.rows} rows"
+        self.say(f"{trial.stage}: criterion {trial.value:.4g} on {trial.rows} rows")
         self.fell(float(trial.value))
-
-    def curve(self) -> str:
-        """Return the numbers so far as blocks, logarithms where all are positive."""
-        if len(self.values) < 2:
-            return ""
-        at = np.linspace(0, len(self.values) - 1, min(CURVE_WIDTH, len(self.values))).astype(int)
-        v = np.array(self.values)[at]
-        v = np.log(v) if np.all(v > 0) else v
-        spread = float(np.ptp(v)) or 1.0
-        return "".join(BLOCKS[int(k)] for k in np.rint((v - v.min()) / spread * (len(BLOCKS) - 1)))
-
-    def __rich__(self) -> Spinner:
-        seconds = time.monotonic() - self.began
-        parts = [self.title, f"{seconds:.0f} s", self.curve(), self.last]
-        self.spinner.update(
-            text=Text(visible("  ".join(part for part in parts if part)), overflow="ellipsis")
-        )
-        return self.spinner
 
 
 class Lines(io.TextIOBase):
-    """A stream whose lines are shown by a live line.
+    """A stream whose lines are shown as progress.
 
     Parameters
     ----------
@@ -134,16 +120,13 @@ class Teller:
     ----------
     as_json : bool
         Whether to say nothing but one JSON object, at the end.
-    console, progress : Console, optional
-        Where results and progress go: the standard output and the standard error by default.
+    console : Console, optional
+        Where results go: the standard output by default. Progress goes to the standard error.
     """
 
-    def __init__(
-        self, as_json: bool = False, console: Console | None = None, progress: Console | None = None
-    ) -> None:
+    def __init__(self, as_json: bool = False, console: Console | None = None) -> None:
         self.as_json = as_json
         self.console = console or Console(file=sys.stdout, highlight=False, soft_wrap=True)
-        self.progress = progress or Console(file=sys.stderr, highlight=False)
         self.notes: list[str] = []
 
     def say(self, text: str) -> None:
@@ -188,18 +171,19 @@ class Teller:
         live : bool, default=True
             Whether a line may show it; not where rows go to the same terminal meanwhile.
         """
-        shown = Falling(title)
-        lines: Any = Lines(shown)
-        live = live and self.progress.is_terminal and not self.as_json
-        show: Any = (
-            Live(shown, console=self.progress, transient=True, refresh_per_second=8)
-            if live
-            else contextlib.nullcontext()
+        bar = Bar(
+            visible(title),
+            show=live and not self.as_json,
+            lines=None,
+            ticks=True,
+            leave=False,
+            bar_format="{desc}  {elapsed}{postfix}",
         )
-        with warnings.catch_warnings(record=True) as caught:
+        shown = Falling(title, bar)
+        lines: Any = Lines(shown)
+        with bar, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
             with (
-                show,
                 contextlib.redirect_stdout(lines),
                 contextlib.redirect_stderr(lines),
             ):
