@@ -27,14 +27,14 @@ from mercer.estimators import (
     SparseAdditiveClassifier,
     SparseAdditiveRegressor,
 )
-from mercer.manifold import PrincipalCurve, PrincipalManifold, PrincipalManifoldCV
+from mercer.manifold import PrincipalCurve, PrincipalManifold
 from mercer.regularizers import Increasing
 from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV
 from mercer_research.density import KernelCDF
 from mercer_research.estimators import HardMarginSVC
 from mercer_research.fusion import SparseSubstrate, SparseSubstrateClassifier
 from mercer_research.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
-from mercer_research.manifold import KPlanes, VectorQuantizer
+from mercer_research.manifold import KPlanes, PrincipalManifoldCV, VectorQuantizer
 from mercer_research.selection import FixedComplexity, ThresholdSelector
 from unchanged.signatures import estimators
 

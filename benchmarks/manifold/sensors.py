@@ -31,7 +31,8 @@ from benchmarks.manifold.shared import (
     rebuild,
     timed,
 )
-from mercer.manifold import GenerativeTopographicMap, Grid
+from mercer.manifold import Grid
+from mercer_research.manifold import GenerativeTopographicMap
 
 LAMBDAS = (1e-3, 1e-4, 1e-5, 1e-6)
 SHEETS = ((Grid(7, 7), 1.0), (Grid(10, 10), 1.5))

@@ -27,7 +27,8 @@ from benchmarks.manifold.shared import (
     rebuild,
     timed,
 )
-from mercer.manifold import GenerativeTopographicMap, Grid
+from mercer.manifold import Grid
+from mercer_research.manifold import GenerativeTopographicMap
 
 HEIGHT, WIDTH = 28, 20
 # The mouth: a hundred pixels of 560.

@@ -11,6 +11,7 @@ from mercer.kernels.named import FREE, NAMES
 from mercer.manifold import PrincipalManifold
 from mercer.regularizers import Polynomial
 from mercer.solvers import SOLVERS
+from mercer_research.manifold import GenerativeTopographicMap, PrincipalManifoldCV
 
 ROOMS = (
     "mercer",
@@ -141,3 +142,5 @@ def kind(machine: Any) -> str:
 MACHINES = exported()
 # A room more would give every number of the older stream another estimator.
 EVERY = exported((*ROOMS, "mercer.manifold", "mercer_research.risk_bounds"))
+MAPS = (GenerativeTopographicMap, PrincipalManifoldCV)
+EVERY = dict(sorted((EVERY | {cls.__name__: cls for cls in MAPS}).items()))

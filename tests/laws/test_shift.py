@@ -33,7 +33,6 @@ SETTINGS = {
         {"latent": Grid(3, 4), "null_space": "linear", **MANIFOLD},
         {"latent": Circle(6), "cost": HuberDistortion(0.5), **MANIFOLD},
         {"latent": Interval(6), "penalty": "l1", **MANIFOLD},
-        {"latent": Interval(6), "assignment": "annealed", **MANIFOLD},
     ],
     "PrincipalManifoldCV": [
         {"estimator": PrincipalManifold(Interval(6), max_iter=8), "lams": [0.1, 0.01], "cv": 2}

@@ -636,3 +636,21 @@ def test_missing_cells_are_no_variance_that_is_left():
 def test_a_manifold_that_is_too_stiff_says_so():
     with pytest.warns(UserWarning, match="too stiff"):
         PrincipalManifold(1, lam=100.0).fit(wave())
+
+
+def test_a_manifold_that_bends_slowly_finds_the_order_of_the_rows():
+    for seed in range(3):
+        X = wave(seed=seed)
+        slow, fast = (
+            PrincipalManifold(Interval(10), lam=0.01, continuation=flag).fit(X)
+            for flag in (True, False)
+        )
+        t = np.argsort(np.argsort(X[:, 0]))
+        order = np.argsort(np.argsort(slow.embedding_[:, 0]))
+        assert abs(np.corrcoef(t, order)[0, 1]) > 0.97
+        assert slow.objective_ < fast.objective_
+
+
+def test_a_search_out_of_time_says_so():
+    with pytest.warns(ConvergenceWarning):
+        PrincipalManifold(Interval(8), max_time=0.0).fit(wave())

@@ -6,14 +6,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 
-from mercer.manifold import (
-    Circle,
-    Grid,
-    Interval,
-    KernelPCA,
-    PrincipalManifold,
-    PrincipalManifoldCV,
-)
+from mercer.manifold import Circle, Grid, Interval, KernelPCA, PrincipalManifold
 from mercer.manifold.component_count import broken_stick
 from mercer.manifold.latent import Sphere, Torus
 from mercer.plotting import (
@@ -23,6 +16,7 @@ from mercer.plotting import (
     ManifoldDisplay,
     PreimageDisplay,
 )
+from mercer_research.manifold import PrincipalManifoldCV
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[::3], Y[::3]

@@ -395,7 +395,7 @@ density("mercer_research.manifold.SparseKernelFeatures", columns=2)
 density(
     "mercer_research.manifold.VectorQuantizer", columns=2, n_clusters=3, init=X[:3, :2], tol=0.0
 )
-density("manifold.GenerativeTopographicMap", columns=2, latent=1, mu=1.0, tol=1e-2)
+density("mercer_research.manifold.GenerativeTopographicMap", columns=2, latent=1, mu=1.0, tol=1e-2)
 density("manifold.PrincipalCurve", columns=2, n_nodes=5, lam=1.0, max_iter=2, tol=1.0, n_init=1)
 density("mercer_research.manifold.PrincipalPlane", columns=2, n_components=1)
 extra(
@@ -409,7 +409,9 @@ extra(
 density("mercer_research.manifold.KPlanes", columns=2, n_init=1, random_state=0)
 density("manifold.PrincipalManifold", columns=2, latent=1, lam=0.1, max_iter=2, tol=1.0)
 SMALL_MAP = mercer.manifold.PrincipalManifold(1, lam=0.1, max_iter=2, tol=1.0)
-density("manifold.PrincipalManifoldCV", columns=2, estimator=SMALL_MAP, lams=[1.0, 0.1])
+density(
+    "mercer_research.manifold.PrincipalManifoldCV", columns=2, estimator=SMALL_MAP, lams=[1.0, 0.1]
+)
 density(
     "mercer_research.manifold.KernelProjectionPursuit",
     columns=2,
@@ -505,7 +507,10 @@ LOOSER = {
         "a direction has half the digits of its contrast",
     ),
     "manifold.PrincipalManifold": (1e-6, "coordinates have half the digits of their cost"),
-    "manifold.PrincipalManifoldCV": (1e-6, "coordinates have half the digits of their cost"),
+    "mercer_research.manifold.PrincipalManifoldCV": (
+        1e-6,
+        "coordinates have half the digits of their cost",
+    ),
     "mercer_research.density.KernelCDF": (
         1e-9,
         "scores are logarithms of small slopes of a program's answer",

@@ -27,7 +27,6 @@ from mercer.kernels.points import Array
 from mercer.machines.low_rank import by_blocks
 from mercer.manifold.adaptation import Penalty
 from mercer.manifold.alternation import Descent, Functional, descend, descend_blocks
-from mercer.manifold.annealing import anneal
 from mercer.manifold.base import LatentMap
 from mercer.manifold.basis import PENALTIES, as_null_space, by_chunks, make_basis
 from mercer.manifold.distortions import Distortion, as_distortion
@@ -120,14 +119,10 @@ class PrincipalManifold(LatentMap):
         the rows, for example from another embedding.
     init_scale : float, default=1.0
         Spread of the first figure in deviations of the data.
-    assignment : {"hard", "annealed"}, default="hard"
-        "annealed" lets rows pull at all of the manifold first, and less and less at what is not
-        near (deterministic annealing): slower, with fewer poor local minima. For assignments that
-        stay soft see :class:`GenerativeTopographicMap`.
     continuation : bool, default=True
         Begin with a stiff manifold and lower the weight of the penalty by tenths until it is `lam`:
         slower than beginning with `lam`, and much better at finding the order of the rows. Without
-        effect where `init` gives coordinates, on annealed assignments and on penalties of sizes.
+        effect where `init` gives coordinates and on penalties of sizes.
     n_init : int, default=1
         Number of starts; those after the first are random.
     warm_start : bool, default=False
@@ -203,7 +198,6 @@ class PrincipalManifold(LatentMap):
     normalization: str = "mean"
     init: Any = "pca"
     init_scale: float = 1.0
-    assignment: str = "hard"
     continuation: bool = True
     n_init: int = 1
     warm_start: bool = False
@@ -223,7 +217,6 @@ class PrincipalManifold(LatentMap):
         "normalization": [StrOptions({"mean", "sum"})],
         "init": [StrOptions({"pca", "random"}), "array-like"],
         "init_scale": [Range(Real, 0, None, closed="neither")],
-        "assignment": [StrOptions({"hard", "annealed"})],
         "continuation": ["boolean"],
         "n_init": [Range(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
@@ -321,7 +314,7 @@ class PrincipalManifold(LatentMap):
 
     def _path(self, functional: Functional, directions: Directions) -> list[float]:
         """Return weights of the penalty that a fit passes, its own the last."""
-        straight = isinstance(self.init, str) and self.assignment == "hard" and not self._warm()
+        straight = isinstance(self.init, str) and not self._warm()
         path = functional.path(directions.weight) if self.continuation and straight else []
         return [*path, float(self.lam)]
 
@@ -350,16 +343,13 @@ class PrincipalManifold(LatentMap):
             if number or self.init == "random":
                 seed = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
                 chosen = random_directions(directions, latent.directions, seed)
-            W = start_from(functional, chosen, float(self.init_scale))
-            if self.assignment == "annealed":
-                W = anneal(functional, X, s, W, directions.variance or 1.0)
-            yield W, None
+            yield start_from(functional, chosen, float(self.init_scale)), None
 
     def _fit_blocks(self, source: Source) -> Self:
-        if self.n_init > 1 or not isinstance(self.init, str) or self.assignment != "hard":
+        if self.n_init > 1 or not isinstance(self.init, str):
             raise ValueError(
                 "rows that come in blocks are fitted from one start, init='pca' or 'random', with "
-                "assignment='hard' and n_init=1."
+                "n_init=1."
             )
         self.n_features_in_ = source.n_features
         self.__dict__.pop("feature_names_in_", None)

@@ -57,7 +57,6 @@ CASES = {
     "monotone": ("table.csv", {"target": "y"}, {"monotone": {"zip": 1, "dose, mg": 1}}),
     "times": ("table.csv", {"target": "time", "event": "seen"}, {}),
     "map": ("table.csv", {"task": "structure"}, {"machine": "KernelPCA"}),
-    "topographic": ("table.csv", {"task": "structure"}, {"machine": "GenerativeTopographicMap"}),
     "commas": ("commas.csv", {"target": "y"}, {"machine": "LSSVR"}),
 }
 

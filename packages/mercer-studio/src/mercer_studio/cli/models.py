@@ -61,6 +61,9 @@ MAPS: dict[str, type[Any]] = {
 }
 """Machines that give rows coordinates, by name."""
 
+MAX_DENSE_ROWS = 5000
+"""Rows up to which the default map looks at every pair of them."""
+
 
 @dataclass(frozen=True)
 class Picked:
@@ -160,7 +163,7 @@ def pick(
         Seconds.
     """
     if task == "structure":
-        return _of_structure(name, dict(settings or {}))
+        return _of_structure(name, rows, dict(settings or {}))
     if task == "survival":
         return _of_times(name, rows, memory, dict(settings or {}))
     tight = memory.limit is not None and memory.exact_rows // STACKED_PARTS < min(rows, LEAF_ROWS)
@@ -187,15 +190,17 @@ def pick(
     return _within(machine, why, as_is, rows, memory, budget, dict(settings or {}))
 
 
-def _of_structure(name: str | None, settings: dict[str, Any]) -> Picked:
+def _of_structure(name: str | None, rows: int, settings: dict[str, Any]) -> Picked:
     """Return a machine that gives rows two coordinates."""
-    why = "it was asked for" if name else "it makes a map, and says how well the map explains rows"
-    machine = _made(_among(MAPS, name or "GenerativeTopographicMap"), settings)
+    why = "it was asked for" if name else "it makes a map in seconds, with a way back"
+    machine = _made(_among(MAPS, name or "KernelPCA"), settings)
     known = machine.get_params(deep=False)
     if "n_components" in known and "n_components" not in settings:
         machine.set_params(n_components=2)
     if "random_state" in known and "random_state" not in settings:
         machine.set_params(random_state=0)
+    if name is None and rows > MAX_DENSE_ROWS and "approximation" not in settings:
+        machine.set_params(approximation=Nystrom(500))
     return Picked(machine, why)
 
 

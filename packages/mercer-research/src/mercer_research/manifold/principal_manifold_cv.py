@@ -26,8 +26,6 @@ from mercer.manifold.base import LatentMap
 from mercer.manifold.latent import Latent
 from mercer.manifold.principal_manifold import PrincipalManifold
 
-__all__ = ["PrincipalManifoldCV"]
-
 LAMS = tuple(float(10.0**-k) for k in range(7))
 """Weights that are tried by default, from a stiff manifold to a loose one."""
 
@@ -84,7 +82,8 @@ class PrincipalManifoldCV(LatentMap):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.manifold import Interval, PrincipalManifold, PrincipalManifoldCV
+    >>> from mercer.manifold import Interval, PrincipalManifold
+    >>> from mercer_research.manifold import PrincipalManifoldCV
     >>> rng = np.random.default_rng(0)
     >>> t = rng.uniform(-1, 1, 150)
     >>> X = np.c_[t, np.sin(np.pi * t)] + 0.1 * rng.normal(size=(150, 2))

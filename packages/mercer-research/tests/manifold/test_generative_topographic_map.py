@@ -12,12 +12,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.data import as_source
 from mercer.kernels import Gaussian
-from mercer.manifold import Circle, GenerativeTopographicMap, Grid, Interval, PrincipalManifold
+from mercer.manifold import Circle, Grid, Interval, PrincipalManifold
 from mercer.manifold.adaptation import Penalty
 from mercer.manifold.alternation import Functional
 from mercer.manifold.distortions import SquaredDistortion
-from mercer.manifold.expectation import Mixture, expect_block, maximize, responsibilities
 from mercer.manifold.latent import Sphere
+from mercer_research.manifold import GenerativeTopographicMap
+from mercer_research.manifold.expectation_maximization import (
+    Mixture,
+    expect_block,
+    maximize,
+    responsibilities,
+)
 
 LATENTS = [Interval(5), Grid(3, 3), Circle(6), Sphere(8)]
 

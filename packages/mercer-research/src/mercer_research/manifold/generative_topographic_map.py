@@ -30,18 +30,16 @@ from mercer.manifold.alternation import Functional
 from mercer.manifold.base import LatentMap
 from mercer.manifold.basis import Basis, as_null_space, by_chunks, make_basis
 from mercer.manifold.distortions import SquaredDistortion
-from mercer.manifold.expectation import (
+from mercer.manifold.latent import Latent, as_latent
+from mercer.manifold.start import Directions, find_directions, start_from
+from mercer.regularizers.null_space import NullSpace
+from mercer_research.manifold.expectation_maximization import (
     FLOOR,
     Ascent,
     Mixture,
     raise_likelihood,
     responsibilities,
 )
-from mercer.manifold.latent import Latent, as_latent
-from mercer.manifold.start import Directions, find_directions, start_from
-from mercer.regularizers.null_space import NullSpace
-
-__all__ = ["GenerativeTopographicMap"]
 
 # Entries of the matrix of responsibilities that are held at once.
 ENTRIES = 2**21
@@ -143,7 +141,8 @@ class GenerativeTopographicMap(DensityMixin, LatentMap):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.manifold import GenerativeTopographicMap, Interval
+    >>> from mercer.manifold import Interval
+    >>> from mercer_research.manifold import GenerativeTopographicMap
     >>> rng = np.random.default_rng(0)
     >>> t = rng.uniform(-1, 1, 300)
     >>> X = np.c_[t, np.sin(np.pi * t)] + 0.1 * rng.normal(size=(300, 2))
