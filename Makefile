@@ -54,7 +54,7 @@ test-all: $(READY)  ## all tests but those of the night, half an hour
 	$(PYTEST) -m "not nightly"
 
 # Tasks of tools/tasks.py; the last has each Python, with the lowest and the newest releases.
-STEPS ?= tests fuzz law hostile-files audit-walk reproduce twice benchmarks matrix
+STEPS ?= tests fuzz law hostile-files reproduce twice benchmarks matrix
 night: $(READY)  ## tests of the night, fuzz, hostile files, short benchmarks, old releases: hours; STEPS="fuzz law" some of it
 	$(BIN)/python tools/tasks.py $(STEPS)
 
@@ -83,9 +83,9 @@ law: $(READY)  ## 5,000 fits whose predictions cost what their certificates allo
 	cd tests && $(ONE_THREAD) ../$(BIN)/python -m hostile.predictions $(LAW_FIRST) $(LAW_FITS) $(LAW_STREAM)
 
 MUTANTS ?= --mutants 40
-mutants: $(READY)  ## one operator or constant of ROOM=losses changed at a time: do its tests notice; MUTANTS=--again, ROOM=capabilities
+mutants: $(READY)  ## one operator or constant of ROOM=losses changed at a time: do its tests notice; MUTANTS="--mutants 100 --seed 1"
 	@$(BIN)/python -m mercer warm > /dev/null  # so that no test is measured while it compiles
-	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.$(if $(filter capabilities,$(ROOM)),capabilities,run $(ROOM) $(if $(ROOM),$(MUTANTS)))
+	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.run $(ROOM) $(MUTANTS)
 
 build/release/.installed: pyproject.toml
 	$(PYTHON) -m venv build/release

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
+from exported import estimators
 from mercer import LSSVR, KernelRegressor
 from mercer._settings import KW_ONLY, fixed, settings
 from mercer.estimators import HuberSVR
-from unchanged.signatures import estimators
 
 
 @settings

@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.linear_model import Ridge
 
+from exported import estimators
 from mercer import (
     LSSVR,
     SVC,
@@ -36,7 +37,6 @@ from mercer_research.fusion import SparseSubstrate, SparseSubstrateClassifier
 from mercer_research.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
 from mercer_research.manifold import KPlanes, PrincipalManifoldCV, VectorQuantizer
 from mercer_research.selection import FixedComplexity, ThresholdSelector
-from unchanged.signatures import estimators
 
 # Fits too short for a line, with the reason.
 MOMENTS = {

@@ -65,11 +65,6 @@ TASKS = {
         ("python -m hostile_files.sweep",),
         "tests",
     ),
-    "audit-walk": Task(
-        "every estimator fitted to wrong and right rows: how many an audit checks",
-        ("python -m audit_walk",),
-        "tests",
-    ),
     "reproduce": Task(
         "the experiments of the documents with few data sets, two minutes",
         ("python packages/mercer-research/papers/run.py --short",),

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from threadpoolctl import threadpool_limits
 
 from concurrency.answers import METHODS, same
+from exported import estimators
 from hostile.generator import good
 from hostile.judge import fit
 from hostile.machines import MACHINES, make
@@ -23,7 +24,6 @@ from mercer import LSSVR, SVC, SVR, Nystrom
 from mercer.local import Local
 from mercer.manifold import Interval, PrincipalManifold
 from mercer_research.risk_bounds import CertifiedSVC
-from unchanged.signatures import estimators
 
 # Where a computation is halted, as shares of the functions that it enters.
 SHARES = (0.15, 0.5, 0.85)

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 import mercer
+from fits import THREE, YY, X, Y
 from mercer.io import save
-from unchanged.fits import THREE, YY, X, Y
 
 Entries = dict[str, bytes]
 Rng = np.random.Generator

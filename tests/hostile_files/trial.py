@@ -22,12 +22,12 @@ import scipy.sparse as sp
 
 import mercer.data
 import mercer.io
+from fits import X
 from hostile_files.data_files import SECRET, data_file, size_of
 from hostile_files.model_files import MODELS, SPARSE, entries_of, model_file, packed
 from hostile_files.rows import WRITERS
 from mercer.data import DataError
 from mercer.io import ModelFileError
-from unchanged.fits import X
 
 
 def peak() -> int:

@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 import mercer.io
+from fits import THREE, X, Y, Z
 from mercer.kernels import Matern
 from mercer.local import Local
-from unchanged.fits import THREE, X, Y, Z
 
 FOLDER = Path(__file__).with_name("corpus")
 FEW, NEW = slice(0, 24), Z[:5]

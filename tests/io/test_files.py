@@ -19,13 +19,14 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import fits
 import mercer
+from exported import estimators
 from mercer.io import ModelFileError, describe, digest, load, save, trust, trusted_types
 from mercer.io.trust import NEIGHBOURS, is_trusted
 from mercer.local import Local
 from mercer.local.shelf import Shelf
 from mercer.solvers.status import Status
-from unchanged import fits, signatures
 
 X, Y, THREE = fits.X, fits.Y, fits.THREE
 SPARSE = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
@@ -100,7 +101,7 @@ def test_every_estimator_answers_the_same_in_another_process(tmp_path, everythin
         asked[name] = methods, points
         kinds.add(type(model))
         expected[name] = {method: getattr(model, method)(points) for method in methods}
-    exported = {cls for cls, names in signatures.estimators().items() if names[0] != "mercer.tune"}
+    exported = {cls for cls, names in estimators().items() if names[0] != "mercer.tune"}
     assert exported <= kinds
 
     (tmp_path / "asked.pkl").write_bytes(pickle.dumps(asked))

@@ -22,10 +22,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import mercer
+from fits import THREE, X, Y
 from mercer.io import ModelFileError, describe, load, save
 from mercer.io.fitted import check_fitted
 from mercer.tabular.forest import Forest
-from unchanged.fits import THREE, X, Y
 
 
 def written(model):

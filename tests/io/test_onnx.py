@@ -29,6 +29,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
+import fits
 import mercer
 import mercer_research
 from mercer import kernels
@@ -45,7 +46,6 @@ from mercer.regularizers import (
     Polynomial,
 )
 from mercer.tabular.forest import round_down
-from unchanged import fits
 
 SHIFT = 100.0
 RNG = np.random.default_rng(0)

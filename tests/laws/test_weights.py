@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
+from exported import estimators
 from mercer import LSSVR, SVC, SVR, Nystrom
 from mercer.data import as_source
 from mercer.inspect.survival import interval_error
@@ -21,7 +22,6 @@ from mercer_research.linear.least_squares import least_squares
 from mercer_research.linear.norms import residual_scale
 from mercer_research.selection import FixedComplexity
 from mercer_research.selection.folds import Folds
-from unchanged.signatures import estimators
 
 rng = np.random.default_rng(0)
 N = 30

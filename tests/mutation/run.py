@@ -3,9 +3,7 @@
 Run from the folder of the tests, ``python -m mutation.run losses --mutants 40 --seed 0``, or
 ``make mutants ROOM=losses``. The tests of the room are run once with every line counted; then each
 change is made in a process of its own, which runs the tests that reach the changed line, those
-first that take least. What survives is printed, and everything is appended to results.jsonl.
-A change that means the same is kept in explained.jsonl with the reason, and is set aside.
-With ``--since COMMIT`` only lines that were added after a commit are changed.
+first that take least. Every change is printed with the test that noticed it.
 """
 
 from __future__ import annotations
@@ -21,11 +19,11 @@ import random
 import re
 import resource
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import types
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -35,10 +33,7 @@ import pytest
 from mutation.coverage_map import Reach, measure
 from mutation.sites import Site, find, mutated
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-RESULTS = HERE / "results.jsonl"
-EXPLAINED = HERE / "explained.jsonl"
+ROOT = Path(__file__).parents[2]
 BUDGET = 4.0
 """Seconds of tests for one change, if not told otherwise."""
 PARAMETERS = 3
@@ -52,16 +47,6 @@ TESTS = {
     "research": [""],  # a package, whose tests are all
 }
 """Folders of tests of rooms whose tests are not just the folder of the same name."""
-
-
-def recorded(path: Path) -> list[dict[str, str]]:
-    """Return the lines of a file of results."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def key(entry: dict[str, str]) -> tuple[str, str, str]:
-    """Return what names a change in a file of results."""
-    return entry["file"], entry["source"], entry["change"]
 
 
 def folders_of(room: str) -> tuple[str, str]:
@@ -80,33 +65,9 @@ def modules(room: str) -> list[Path]:
     return [folder] if folder.is_file() else sorted(folder.rglob("*.py"))
 
 
-def added(since: str) -> set[tuple[str, int]]:
-    """Return the lines, as file and number, that the files of now have and a commit has not."""
-    command = ["git", "diff", "-U0", "--no-color", "--no-ext-diff", since, "--", "src", "packages"]
-    diff = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    file, found = "", set()
-    for line in diff.splitlines():
-        if line.startswith("+++ "):
-            file = line.removeprefix("+++ b/")
-        elif block := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
-            first, count = int(block[1]), int(block[2] or 1)
-            found |= {(file, number) for number in range(first, first + count)}
-    return found
-
-
-def all_sites(room: str, since: str = "") -> list[list[Site]]:
-    """Return every change that a room allows, or those in lines added since a commit."""
-    if not since:
-        return [sites for path in modules(room) for sites in find(path, ROOT)]
-    lines = added(since)
-    paths = {ROOT / file for file, _ in lines}.intersection(modules(room))
-    places = [sites for path in sorted(paths) for sites in find(path, ROOT)]
-    return [sites for sites in places if (sites[0].file, sites[0].line) in lines]
-
-
-def sample(room: str, count: int, seed: int, since: str = "") -> list[Site]:
+def sample(room: str, count: int, seed: int) -> list[Site]:
     """Draw changes, at most one at a place; a larger sample begins with a smaller one."""
-    places = all_sites(room, since)
+    places = [sites for path in modules(room) for sites in find(path, ROOT)]
     random.Random(f"{room} {seed}").shuffle(places)
     return [random.Random(f"{place[0].key} {seed}").choice(place) for place in places[:count]]
 
@@ -393,70 +354,30 @@ def fresh(asked: Path) -> int:
     return int(pytest.main([*options, *names], plugins=[Failures(Path(told))]))
 
 
-def report(since: str = "") -> None:
-    """Print killed changes by room: of all at first, and at last of those not explained."""
-    drawn = {site.key for place in all_sites("", since) for site in place} if since else None
-    explained = {key(entry) for entry in recorded(EXPLAINED)}
-    first: dict[tuple[str, str, str, str], str] = {}
-    last: dict[tuple[str, str, str, str], str] = {}
-    for entry in recorded(RESULTS):
-        place = (entry["room"], *key(entry))
-        if drawn is not None and key(entry) not in drawn:
-            continue
-        first.setdefault(place, entry["status"])
-        last[place] = entry["status"]
-    print(f"{'room':12} changes  killed before  explained  killed after  score before  score after")
-    for room in sorted({place[0] for place in first}):
-        here = [place for place in first if place[0] == room]
-        kept = [place for place in here if place[1:] not in explained]
-        before = sum(first[place] == "killed" for place in here)
-        after = sum(last[place] == "killed" for place in kept)
-        print(
-            f"{room:12} {len(here):7} {before:14} {len(here) - len(kept):10} {after:13} "
-            f"{before / len(here):12.0%} {after / max(len(kept), 1):12.0%}"
-        )
-
-
 def main() -> int:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("room", nargs="?", help="a folder of a package; none prints the table")
+    parser.add_argument("room", help="a folder of a package")
     parser.add_argument("--mutants", type=int, default=40, help="how many changes are drawn")
     parser.add_argument("--seed", type=int, default=0, help="which changes are drawn")
-    parser.add_argument("--again", action="store_true", help="try what survived once more instead")
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of tests for each")
-    parser.add_argument("--since", default="", help="change only lines added after this commit")
     asked = parser.parse_args()
-    if not asked.room:
-        report(asked.since)
-        return 0
-    room = asked.room
-    sites = sample(room, asked.mutants, asked.seed, asked.since)
-    last = {key(entry): entry["status"] for entry in recorded(RESULTS) if entry["room"] == room}
-    if asked.again:
-        left = {place for place, status in last.items() if status != "killed"}
-        every = [site for place in all_sites(room, asked.since) for site in place]
-        sites = list({site.key: site for site in every if site.key in left}.values())
-    else:
-        sites = [site for site in sites if site.key not in last]
-    explained = {key(entry) for entry in recorded(EXPLAINED)}
-    sites = [site for site in sites if site.key not in explained or not asked.again]
+    sites = sample(asked.room, asked.mutants, asked.seed)
     sites.sort(key=lambda site: (site.compiled, not site.late))  # those last that take long
+    counted = Counter[str]()
 
     def told(site: Site, status: str, by: str) -> None:
-        entry = {"room": room, "file": site.file, "source": site.source, "change": site.change}
-        with RESULTS.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**entry, "status": status, "by": by}) + "\n")
+        counted[status] += 1
         sys.__stdout__.write(f"{status:9} {site.file}:{site.line}: {site.change}   [{by}]\n")
         sys.__stdout__.flush()
 
     os.chdir(ROOT)
-    source, tests = folders_of(room)
-    folders = [f"{tests}/{name}" for name in TESTS.get(room, [room])]
+    source, tests = folders_of(asked.room)
+    folders = [f"{tests}/{name}" for name in TESTS.get(asked.room, [asked.room])]
     where = [name for name in folders if Path(name).exists()]
     arguments = ["-q", "-s", "-p", "no:cacheprovider", *where, source]
-    code = pytest.main(arguments, plugins=[Mutants(room, sites, asked.budget, told)])
-    report(asked.since)
+    code = pytest.main(arguments, plugins=[Mutants(asked.room, sites, asked.budget, told)])
+    print(f"{counted['killed']} of {counted.total()} changes of {asked.room} are noticed")
     return int(code)
 
 

@@ -1,9 +1,7 @@
 """What the mutation tests change, on a module of a few lines."""
 
 import ast
-import subprocess
 
-from mutation import run
 from mutation.sites import find, mutated
 
 MODULE = '''"""A docstring with 1 + 1."""
@@ -54,19 +52,3 @@ def test_lines_that_can_see_a_change(tmp_path):
     assert scopes["0.5 -> 1.5"] == ((5, 8), False)
     assert scopes["x is None -> x is not None"] == ((6, 6), True)
     assert scopes["min -> max"] == ((8, 8), True)
-
-
-def test_lines_that_were_added_since_a_commit(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "ROOT", tmp_path)
-    (path := tmp_path / "src/mercer/losses/base.py").parent.mkdir(parents=True)
-    path.write_text("a = 1\nb = 2\nc = 3\nd = 4\n")
-    who = ["-c", "user.name=a", "-c", "user.email=b"]
-    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-q", "-m", "c"]):
-        subprocess.run(["git", *command], cwd=tmp_path, check=True)
-    path.write_text("a = 5\nb = 2\nd = 4\ne = 6\nf = 7\n")
-    path.with_name("power.py").write_text("g = 8\n")  # git does not know it
-    lines = run.added("HEAD")
-    assert lines == {("src/mercer/losses/base.py", number) for number in (1, 4, 5)}
-    changed = [sites[0].source for sites in run.all_sites("losses", "HEAD")]
-    assert changed == ["a = 5", "e = 6", "f = 7"]
-    assert len(run.all_sites("losses/base.py")) == 5

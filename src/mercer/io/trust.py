@@ -94,12 +94,10 @@ def is_trusted(name: str) -> bool:
 
 
 def _open(module: str) -> bool:
-    room, _, inside = module.partition(".")
     words = module.split(".")
     return (
-        bool(inside)
-        and all(word.isidentifier() for word in words)
-        and not room.startswith("_")
+        all(word.isidentifier() for word in words)
+        and not module.startswith("_")
         and CLOSED.isdisjoint(words)
         and module not in CLOSED_MODULES
     )
@@ -115,7 +113,7 @@ def _modules(package: str) -> list[str]:
     """Return the modules in the rooms of a package, named without it."""
     if (folder := _folder(package)) is None:
         return []
-    paths = (path for path in sorted(folder.glob("*/**/*.py")) if path.name != "__init__.py")
+    paths = (path for path in sorted(folder.rglob("*.py")) if path.name != "__init__.py")
     return [".".join(path.relative_to(folder).with_suffix("").parts) for path in paths]
 
 

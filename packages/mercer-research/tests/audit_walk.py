@@ -1,11 +1,6 @@
-"""Every estimator of scikit-learn and of this library, fitted to wrong and right rows and audited.
+"""Every estimator of scikit-learn and of this library, fitted to wrong rows and audited."""
 
-``python -m audit_walk`` prints how many are checked, unknown and violated; ``--names`` lists them.
-"""
-
-import argparse
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import all_estimators
 
+from exported import estimators
 from hostile.machines import SETTINGS as OURS
 from mercer_research.risk_bounds import audit
-from unchanged.signatures import estimators
 
 N, TRAIN = 60, 36
 SCENARIOS = ("all rows", "held-out rows", "training rows")
@@ -284,37 +279,3 @@ def walk_all(only: Callable[[Walked], bool] = lambda one: True) -> list[Walked]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [walk(one, make) for one, make in subjects() if only(one)]
-
-
-def counts(walked: list[Walked]) -> str:
-    """Return how many estimators got which word, as a table in Markdown."""
-    lines = [
-        "| library | kind | fitted to | estimators | checked | of these the same function "
-        "| unknown | violated | falsely checked |",
-        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    groups = sorted({(one.library, one.kind) for one in walked}, reverse=True)
-    for library, kind in groups:
-        some = [w for w in walked if (w.library, w.kind) == (library, kind) and not w.refused]
-        for scenario in SCENARIOS:
-            told = Counter(one.status[scenario] for one in some)
-            wrong = sum(scenario in one.false for one in some)
-            nothing = sum(one.status[scenario] == "checked" for one in some) - wrong
-            learnt = "" if scenario == "training rows" else str(nothing)
-            lines.append(
-                f"| {library} | {kind}s | {scenario} | {len(some)} | {told['checked']} | {learnt} "
-                f"| {told['unknown']} | {told['violated']} | {wrong} |"
-            )
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--names", action="store_true", help="list all, with the reasons")
-    names = asked.parse_args().names
-    found = walk_all()
-    print(counts(found))
-    for one in found if names else ():
-        print(f"{one.library:13}{one.kind:12}{one.name:32}", one.refused or one.status)
-        for scenario, reason in one.reason.items():
-            print(f"{'':20}{scenario}: {one.status[scenario]}, {reason}; same {one.same[scenario]}")
