@@ -1,7 +1,7 @@
 """Kernels given by their spectrum, by an operator, by a table."""
 
-from mercer.kernels import FromSpectrum, SpectralMixture
-from mercer_research.kernels import BandLimited
+from mercer.kernels import SpectralMixture
+from mercer_research.kernels import BandLimited, FromSpectrum
 from mercer_research.kernels.operator import Green
 from mercer_research.kernels.tabulated import Tabulated
 

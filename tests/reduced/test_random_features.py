@@ -14,7 +14,6 @@ from mercer.kernels import (
     BSpline,
     Cauchy,
     DampedOscillator,
-    FromSpectrum,
     Gaussian,
     InverseMultiquadric,
     Laplacian,
@@ -41,7 +40,7 @@ from mercer.reduced.random_features import (
     frequencies,
     random_features,
 )
-from mercer_research.kernels import BandLimited, Dirichlet, PowerSeries
+from mercer_research.kernels import BandLimited, Dirichlet, FromSpectrum, PowerSeries
 
 rng = np.random.default_rng(0)
 X, Z = rng.normal(size=(5, 3)), rng.normal(size=(4, 3))

@@ -16,7 +16,7 @@ from mercer.kernels.periodic import Periodic, PeriodicGaussian, PeriodicSpline
 from mercer.kernels.polyharmonic import Polyharmonic, ThinPlate
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.rational_quadratic import RationalQuadratic
-from mercer.kernels.spectral import FromSpectrum, SpectralMixture
+from mercer.kernels.spectral import SpectralMixture
 from mercer.kernels.spline import Spline
 from mercer.kernels.stretched import Stretched
 from mercer.kernels.structured import ObjectKernel, SetKernel, StringSpectrum, Subsequence
@@ -31,7 +31,6 @@ __all__ = [
     "Categorical",
     "Cauchy",
     "DampedOscillator",
-    "FromSpectrum",
     "Gaussian",
     "Invariant",
     "InverseMultiquadric",

@@ -1,25 +1,14 @@
-r"""Kernels given by their power spectrum.
-
-Which filter a user wants, and which kernel has it:
-
-* everything above a frequency suppressed exponentially: :class:`~mercer.kernels.Gaussian`;
-* suppressed polynomially: :class:`~mercer.kernels.Matern`;
-* nothing above a frequency, nothing suppressed below it: ``BandLimited`` of mercer-research;
-* some bands: :class:`SpectralMixture`, which is also what one fits to an estimated spectrum;
-* any other: :class:`FromSpectrum`.
-"""
+"""A kernel whose power spectrum is a mixture of bands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from mercer.kernels.base import Evaluator, Kernel
 from mercer.kernels.gaussian import Gaussian
-from mercer.kernels.line import Density
 from mercer.kernels.points import (
     BLOCK_BYTES,
     Array,
@@ -30,127 +19,6 @@ from mercer.kernels.points import (
     squared_norms,
     take,
 )
-from mercer.kernels.profiled import Spectral
-from mercer.kernels.stationary import LengthScale
-
-Table: TypeAlias = tuple[Sequence[float] | Array, Sequence[float] | Array]
-
-
-@dataclass(eq=False)
-class FromSpectrum(Spectral):
-    r"""The kernel with a given power spectrum.
-
-    .. math:: k(x, z) = (2\pi)^{-d/2} \int_{\mathbb{R}^d} P(|\omega|)
-              e^{i \langle \omega, x - z\rangle} \, d\omega
-
-    By Bochner's theorem it is positive definite if, and only if, P is nowhere negative, and it
-    is bounded only if P is integrable; both are verified. The penalty is :math:`1/P(\omega)` on
-    each frequency, and frequencies with :math:`P = 0` cannot occur.
-
-    The density is first projected to a line, then fitted by polynomials on panels, whose
-    transform is known exactly; the integral of what the fit misses bounds the error of every
-    kernel value. The values go into a table that is read by interpolation. All this together is
-    wrong by less than 1e-10 of the value at zero, usually by 1e-13 (see ``error``).
-
-    Parameters
-    ----------
-    density : callable or pair of sequences
-        P as a function of the length of the frequency, mapping arrays elementwise; or a table
-        ``(omega, P)``, interpolated linearly and zero beyond the last frequency.
-    dim : int, default=1
-        The dimension d. The kernel remains positive definite for points with fewer features, but
-        its spectrum is then the projection of P.
-    length_scale : float or (p,) array, default=1.0
-        Unit of length l: the kernel is :math:`k((x - z)/l)` and its spectrum
-        :math:`l^d P(l \omega)`.
-    breaks : sequence of float, default=()
-        Frequencies where the density is not smooth, and any peak narrower than a hundredth of
-        its frequency, which would otherwise go unnoticed.
-
-    References
-    ----------
-    A. J. Smola, *Learning with Kernels*, TU Berlin 1998, eq. (3.23) to (3.25).
-
-    Examples
-    --------
-    >>> kernel = FromSpectrum(lambda w: np.exp(-0.5 * w**2))
-    >>> kernel([[0.0]], [[0.0], [1.0], [2.0]]).round(4)
-    array([[1.    , 0.6065, 0.1353]])
-    >>> FromSpectrum(np.cos)
-    Traceback (most recent call last):
-    ...
-    ValueError: The density is -0.0... at frequency 1.6... By Bochner's theorem a kernel is
-    positive definite only if its spectrum is nowhere negative: correct it there, or clip it at 0.
-    """
-
-    density: Density | Table
-    dim: int = 1
-    length_scale: LengthScale = 1.0
-    breaks: Sequence[float] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not callable(self.density):
-            omega, values = (np.asarray(part, dtype=float) for part in self.density)
-            if omega.ndim != 1 or omega.shape != values.shape or len(omega) < 2:
-                raise ValueError("A table of the density needs as many values as frequencies.")
-            if omega[0] < 0.0 or not (np.diff(omega) > 0.0).all():
-                raise ValueError("The frequencies of a table must be increasing, from 0 on.")
-        self._check()
-
-    @classmethod
-    def from_symbol(cls, symbol: Density, dim: int = 1, **options: Any) -> FromSpectrum:
-        r"""Return the reproducing kernel of a penalty on frequencies.
-
-        The penalty is :math:`\int p(\omega) |\tilde f(\omega)|^2 \, d\omega` with the unitary
-        Fourier transform of f; the spectrum of the kernel is :math:`(2\pi)^{-d/2} / p`.
-
-        Parameters
-        ----------
-        symbol : callable
-            The penalty p on each frequency, positive and growing faster than
-            :math:`|\omega|^d`.
-        dim : int, default=1
-        **options
-            Further parameters of the kernel.
-
-        References
-        ----------
-        A. J. Smola, *Learning with Kernels*, TU Berlin 1998, Proposition 3.2.
-
-        Examples
-        --------
-        >>> FromSpectrum.from_symbol(lambda w: 1 + w**2)([[0.0]], [[0.0], [1.0]]).round(4)
-        array([[0.5   , 0.1839]])
-        """
-        return cls(_Reciprocal(symbol, dim), dim, **options)
-
-    def _unchecked(self, omega: Array) -> Array:
-        if callable(self.density):
-            return self.density(omega)
-        return np.interp(omega, *self.density, right=0.0)
-
-    @property
-    def _knots(self) -> list[float]:
-        return [*(() if callable(self.density) else self.density[0]), *self.breaks]
-
-
-@dataclass(frozen=True)
-class _Reciprocal:
-    """The density of a penalty."""
-
-    symbol: Callable[[Array], Array]
-    dim: int
-
-    def __call__(self, w: Array) -> Array:
-        penalty = np.asarray(self.symbol(w))
-        if not (penalty > 0.0).all():
-            where = np.ravel(w)[np.argmin(np.ravel(penalty > 0.0))]
-            raise ValueError(
-                f"The penalty is not positive at frequency {where:.6g}. Leave functions "
-                "without penalty free, by a conditionally positive definite kernel: ThinPlate, say."
-            )
-        return np.asarray((2.0 * np.pi) ** (-0.5 * self.dim) / penalty)
 
 
 @dataclass(eq=False)

@@ -4,16 +4,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from mercer.kernels import (
-    BSpline,
-    FromSpectrum,
-    Gaussian,
-    Laplacian,
-    Linear,
-    Matern,
-    RationalQuadratic,
-)
-from mercer_research.kernels import self_convolution
+from mercer.kernels import BSpline, Gaussian, Laplacian, Linear, Matern, RationalQuadratic
+from mercer_research.kernels import FromSpectrum, self_convolution
 from mercer_research.kernels.convolution import convolution_root
 
 CLOSED = [Gaussian(0.8), BSpline(0.7, degree=1), Matern(0.6, nu=1.5), Matern(0.5, nu=2.5)]

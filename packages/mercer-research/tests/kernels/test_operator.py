@@ -7,7 +7,8 @@ import pytest
 from numpy.polynomial import polynomial
 from scipy import integrate, linalg
 
-from mercer.kernels import FromSpectrum, Gaussian, Matern
+from mercer.kernels import Gaussian, Matern
+from mercer_research.kernels import FromSpectrum
 from mercer_research.kernels.operator import Green, exponentials, from_penalty_matrix
 
 LAGS = np.concatenate([[0.0], np.logspace(-4, 1.7, 200)])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from mercer.kernels import FromSpectrum, Gaussian, Matern, SpectralMixture
+from mercer.kernels import Gaussian, Matern, SpectralMixture
+from mercer_research.kernels import FromSpectrum
 from mercer_research.series import kernel_from_power_spectrum
 from mercer_research.series.power_spectrum import PowerSpectrum, power_spectrum
 from mercer_research.series.toeplitz import Toeplitz

@@ -19,8 +19,8 @@ from mercer.kernels.points import (
     row_slices,
     take,
 )
-from mercer.kernels.spectral import FromSpectrum
 from mercer_research.estimators.basis import BasisNotInRKHS, penalized
+from mercer_research.kernels.spectral import FromSpectrum
 
 __all__ = [
     "ForeignBasis",

@@ -7,7 +7,7 @@ import numpy as np
 from mercer.kernels.base import Kernel
 from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.points import Array
-from mercer.kernels.spectral import FromSpectrum
+from mercer_research.kernels.spectral import FromSpectrum
 
 # Octaves that are compared to see whether an integrand falls, more than one in case it oscillates.
 COMPARED_OCTAVES = 4

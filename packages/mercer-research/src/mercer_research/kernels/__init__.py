@@ -16,7 +16,7 @@ from mercer_research.kernels.power_series import PowerSeries
 from mercer_research.kernels.power_series_check import power_series_check
 from mercer_research.kernels.radial_bspline import RadialBSpline
 from mercer_research.kernels.spectra import product_spectrum
-from mercer_research.kernels.spectral import BandLimited
+from mercer_research.kernels.spectral import BandLimited, FromSpectrum
 from mercer_research.kernels.tabulated import Tabulated
 from mercer_research.kernels.torus import Torus
 
@@ -26,6 +26,7 @@ __all__ = [
     "Dirichlet",
     "Eigensystem",
     "Fourier",
+    "FromSpectrum",
     "Green",
     "Haar",
     "LocalityImproved",

@@ -21,7 +21,7 @@ from mercer.kernels.exponential import Laplacian
 from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.matern import Matern
 from mercer.kernels.points import Array
-from mercer.kernels.spectral import FromSpectrum
+from mercer_research.kernels.spectral import FromSpectrum
 
 
 def self_convolution(kernel: Kernel, dim: int = 1) -> Kernel:

@@ -12,9 +12,9 @@ from numpy.polynomial import polynomial
 from scipy import linalg
 
 from mercer.kernels.points import Array, Data
-from mercer.kernels.profiled import Profile, Spectral
 from mercer.kernels.stationary import LengthScale
 from mercer_research.kernels.eigen import Eigensystem
+from mercer_research.kernels.interpolated import Profile, Spectral
 
 CLUSTER = 0.1
 """Poles nearer to each other than this share of their distance from the real line are treated

@@ -9,8 +9,6 @@ import numpy as np
 
 from mercer._params import check_integer
 from mercer.kernels.base import Evaluator, Support
-from mercer.kernels.line import project
-from mercer.kernels.piecewise import Piecewise, approximate
 from mercer.kernels.points import (
     Array,
     Data,
@@ -18,6 +16,8 @@ from mercer.kernels.points import (
     squared_norms,
 )
 from mercer.kernels.stationary import LengthScale, Radial
+from mercer_research.kernels.piecewise_polynomial import Piecewise, approximate
+from mercer_research.kernels.radial_spectrum import project
 
 NEGATIVE = 1e-10
 """Share of the largest value of a spectrum that may be negative by rounding."""

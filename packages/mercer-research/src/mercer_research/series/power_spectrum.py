@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import signal
 
-from mercer.kernels import FromSpectrum, SpectralMixture
+from mercer.kernels import SpectralMixture
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
+from mercer_research.kernels import FromSpectrum
 
 UNITARY = np.sqrt(2.0 * np.pi)
 

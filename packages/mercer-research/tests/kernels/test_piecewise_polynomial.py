@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from mercer.kernels.line import checked, on_a_line, project, spread
-from mercer.kernels.piecewise import NODES, Piecewise, approximate
+from mercer_research.kernels.piecewise_polynomial import NODES, Piecewise, approximate
+from mercer_research.kernels.radial_spectrum import checked, on_a_line, project, spread
 
 EPS = np.finfo(float).eps
 UNIT = np.array([0.0, 1.0])

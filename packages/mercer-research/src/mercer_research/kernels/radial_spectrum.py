@@ -18,8 +18,8 @@ import numpy as np
 from numpy.polynomial import legendre
 from scipy import special
 
-from mercer.kernels.piecewise import NODES, Piecewise, approximate
 from mercer.kernels.points import Array
+from mercer_research.kernels.piecewise_polynomial import NODES, Piecewise, approximate
 
 Density: TypeAlias = Callable[[Array], Array]
 

@@ -11,10 +11,18 @@ import numpy as np
 
 from mercer._params import check_integer
 from mercer.kernels.base import Evaluator
-from mercer.kernels.line import Density, DensityRange, Line, checked, on_a_line, project, spread
-from mercer.kernels.piecewise import approximate
 from mercer.kernels.points import Array, Data, as_points, squared_norms
 from mercer.kernels.stationary import Radial
+from mercer_research.kernels.piecewise_polynomial import approximate
+from mercer_research.kernels.radial_spectrum import (
+    Density,
+    DensityRange,
+    Line,
+    checked,
+    on_a_line,
+    project,
+    spread,
+)
 
 TABLE = 1e-14
 """Error of a table, relative to the value at zero."""
