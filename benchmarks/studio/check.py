@@ -1,7 +1,7 @@
-"""The studio in a real browser: who may enter, how fast it answers, six journeys, many rows.
+"""The studio in a real browser: who may enter, how fast it answers, four journeys, many rows.
 
 ``python benchmarks/studio/check.py short`` is for every change: entry, requests, weight, one
-journey, answers during a fit, and cancelling. ``full`` has all six journeys, cone programs,
+journey, answers during a fit, and cancelling. ``full`` has all four journeys, cone programs,
 100,000 rows and two visitors at once; with ``--output FILE`` its figures are written.
 """
 
@@ -215,7 +215,7 @@ def many_rows(browser, address):
         fit(page)
         found["fit and validation"] = time.perf_counter() - began
         go(page, "Understand")
-        for view in views_of("regression"):
+        for view in views_of():
             began = time.perf_counter()
             page.get_by_role("button", name=view, exact=True).click()
             drawn(page)

@@ -1,4 +1,4 @@
-"""Six journeys through the studio, from a raw file to script, model and report; their tables."""
+"""Four journeys through the studio, from a raw file to script, model and report; their tables."""
 
 import os
 import subprocess
@@ -11,20 +11,18 @@ import pandas as pd
 
 from benchmarks.studio.browser import choose, download, fit, go, load, look
 from mercer.datasets import load_concrete
-from mercer_studio.browser.views import VIEWS, available
+from mercer_studio.browser.views import VIEWS
 
 TABLES = {
     "concrete": "regression",
     "pima": "classification",
-    "veteran": "survival",
     "meuse": "spatial",
-    "oil_flow": "manifold",
 }
 
 
-def views_of(task):
+def views_of():
     """Return the titles of the views of a model."""
-    return [VIEWS[name].title for name in available(task) if "fit" in VIEWS[name].inputs]
+    return [view.title for view in VIEWS.values() if "fit" in view.inputs]
 
 
 def tables(folder, full):
@@ -79,16 +77,6 @@ def pima(page):
     choose(page, "Machine", "SVC")
 
 
-def veteran(page):
-    load(page, "veteran.parquet")
-    go(page, "Question")
-    page.get_by_label("Predict a time, not always seen").check()
-    choose(page, "Time", "time")
-    choose(page, "Column that is 1 where it was seen", "status")
-    page.get_by_text("What every column is taken for").wait_for()
-    go(page, "Machine")
-
-
 def meuse(page):
     load(page, "meuse.parquet", "zinc")
     others = [
@@ -110,22 +98,11 @@ def meuse(page):
     page.get_by_label("Rows are places, and I need a map with its errors").check()
 
 
-def oil(page):
-    load(page, "oil_flow.parquet")
-    go(page, "Question")
-    page.get_by_label("Map the rows, without a target").check()
-    choose(page, "Leave out", ["flow", "split"])
-    page.get_by_text("What every column is taken for").wait_for()
-    go(page, "Machine")
-
-
 JOURNEYS = {
     "concrete": concrete,
     "shape": shape,
     "pima": pima,
-    "veteran": veteran,
     "meuse": meuse,
-    "oil_flow": oil,
 }
 
 
@@ -158,11 +135,9 @@ def journey(page, name, folder):
     assert done.returncode == 0, done.stderr[-2000:]
     again = np.load(folder / "again.npy")
     shown = pd.read_csv(files["Predictions"])
-    if name == "oil_flow":
-        seen = shown[["coordinate 1", "coordinate 2"]].to_numpy()
-    else:
-        seen = shown["prediction"].to_numpy()
-    assert np.array_equal(seen, again), f"{name}: the script predicts something else"
+    assert np.array_equal(shown["prediction"].to_numpy(), again), (
+        f"{name}: the script predicts something else"
+    )
     return {
         "seconds": round(time.perf_counter() - began, 1),
         "rows": len(shown),

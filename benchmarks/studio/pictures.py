@@ -19,7 +19,7 @@ def pictures(folder, output):
     tables(folder, False)
     with studio(folder) as address, chromium() as browser:
         for size, scheme in (("desktop", "light"), ("desktop", "dark"), ("phone", "light")):
-            for task in (None, "pima", "veteran", "meuse", "oil_flow"):
+            for task in (None, "pima", "meuse"):
                 with visitor(browser, address, size, scheme) as page:
 
                     def shoot(name, page=page, end=f"{size}-{scheme}.png"):
@@ -55,7 +55,7 @@ def _tour(page, shoot):
     page.locator("dl.tiles").first.wait_for()
     shoot("fit")
     go(page, "Understand")
-    for view in views_of("regression"):
+    for view in views_of():
         look(page, view)
         shoot(f"view-{view.lower()}")
     go(page, "Machine")
@@ -78,18 +78,12 @@ def _tour(page, shoot):
 
 
 def _other_picture(page, name, shoot):
-    """Take the picture of a task other than regression."""
+    """Take the picture of another journey."""
     JOURNEYS[name](page)
     page.get_by_text("because").first.wait_for()
-    if name == "oil_flow":
-        choose(page, "Machine", "KernelPCA")
-        page.get_by_text("KernelPCA, because").wait_for()
     page.wait_for_timeout(600)
     fit(page)
     look(page, "Picture")
-    if name == "oil_flow":
-        choose(page, "Colour by", "flow")
-        page.get_by_text("Colours are flow").wait_for()
     shoot(f"picture-{name}")
 
 

@@ -38,7 +38,7 @@ from mercer_studio.browser.playground.view import (
     CURVE_C,
     GAMMAS,
     PlaygroundFigure,
-    playground_view,
+    PlaygroundView,
 )
 from mercer_studio.browser.server import send_at_once
 
@@ -129,7 +129,7 @@ def serve(port: int) -> None:
 
     def page(sheet: Playground) -> Any:
         pn.state.onload(send_at_once)
-        return playground_view(sheet)
+        return PlaygroundView(sheet)
 
     pn.serve(
         {f"/{k}": lambda sheet=sheet: page(sheet) for k, sheet in enumerate(sheets)},

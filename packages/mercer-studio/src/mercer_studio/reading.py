@@ -244,72 +244,43 @@ def separator(start: bytes) -> str:
     return SEPARATORS[int(np.argmax(best))] if any(best) else ","
 
 
-@dataclass(frozen=True)
-class ColumnNames:
-    """Names of the columns of a text file.
+def names_of(start: bytes, sign: str, path: str) -> tuple[tuple[str, ...], int, tuple[str, ...]]:
+    r"""Return the names in the first line of a text, the lines that they take, and notes.
+
+    If it holds numbers only, they are numbers. A column without a name is called ``Unnamed: 2`` by
+    its place, and of two columns of one name the second is called ``x.1``, as pandas does.
 
     Parameters
     ----------
-    names : tuple of str
-        Different from each other.
-    lines : int
-        Lines that they take in the file.
-    notes : tuple of str
-        What was done to the names.
+    start : bytes
+        The first lines.
+    sign : str
+        Between the cells.
+    path : str
+        The file, for the sentences.
+
+    Examples
+    --------
+    >>> names_of(b"x,,x\n1,2,3\n", ",", "t.csv")[0]
+    ('x', 'Unnamed: 1', 'x.1')
     """
-
-    names: tuple[str, ...]
-    lines: int
-    notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, start: bytes, sign: str, path: str) -> ColumnNames:
-        r"""Return the names in the first line of a text, or numbers if it holds numbers only.
-
-        A column without a name is called ``Unnamed: 2`` by its place, and of two columns of one
-        name the second is called ``x.1``, as pandas does.
-
-        Parameters
-        ----------
-        start : bytes
-            The first lines.
-        sign : str
-            Between the cells.
-        path : str
-            The file, for the sentences.
-
-        Examples
-        --------
-        >>> ColumnNames.of(b"x,,x\n1,2,3\n", ",", "t.csv").names
-        ('x', 'Unnamed: 1', 'x.1')
-        """
-        if len(sign) != 1:
-            raise DataError(f"the delimiter is a single sign, not {sign[:20]!r}")
-        text = io.StringIO(start.decode(errors="replace"), newline="")
-        rows = csv.reader(text, delimiter=sign)
-        try:
-            first = next(rows)
-            lines = rows.line_num
-            second = next((row for row in rows if row), [])
-        except (csv.Error, StopIteration) as error:
-            raise DataError(f"{path} cannot be read as delimited text: {error}{ADVICE}") from error
-        cells = [cell.strip() for cell in first]
-        if all(NUMBER.fullmatch(cell) for cell in cells):
-            names = tuple(str(k) for k in range(1, len(cells) + 1))
-            return cls(names, 0, (f"{path} has no line of names: columns are called 1, 2, ...",))
-        if len(second) > len(cells) and not any(second[len(cells) :]):
-            cells += [""] * (len(second) - len(cells))
-        return cls(*_different(cells, lines, path))
-
-
-def _different(
-    cells: list[str], lines: int, path: str
-) -> tuple[tuple[str, ...], int, tuple[str, ...]]:
-    """Return names that differ, and a note for those that were changed."""
+    if len(sign) != 1:
+        raise DataError(f"the delimiter is a single sign, not {sign[:20]!r}")
+    rows = csv.reader(io.StringIO(start.decode(errors="replace"), newline=""), delimiter=sign)
+    try:
+        first = next(rows)
+        lines = rows.line_num
+        second = next((row for row in rows if row), [])
+    except (csv.Error, StopIteration) as error:
+        raise DataError(f"{path} cannot be read as delimited text: {error}{ADVICE}") from error
+    cells = [cell.strip() for cell in first]
+    if all(NUMBER.fullmatch(cell) for cell in cells):
+        numbers = tuple(str(k) for k in range(1, len(cells) + 1))
+        return numbers, 0, (f"{path} has no line of names: columns are called 1, 2, ...",)
+    if len(second) > len(cells) and not any(second[len(cells) :]):
+        cells += [""] * (len(second) - len(cells))
     names: list[str] = []
-    taken = {*cells}
-    notes = []
-    times: dict[str, int] = {}
+    taken, times, notes = {*cells}, dict[str, int](), []
     for k, cell in enumerate(cells):
         name = cell or f"Unnamed: {k}"
         if cell and cell in times:
@@ -355,8 +326,10 @@ class Dialect:
     ----------
     sign : str
         Between the values of a line.
-    header : ColumnNames
-        Names of the columns.
+    names : tuple of str
+        Of the columns, different from each other.
+    skip : int
+        Lines that the names take.
     encoding : str
         Of the text.
     comment : str, optional
@@ -366,7 +339,8 @@ class Dialect:
     """
 
     sign: str
-    header: ColumnNames
+    names: tuple[str, ...]
+    skip: int
     encoding: str = "utf-8-sig"
     comment: str | None = None
     notes: tuple[str, ...] = ()
@@ -399,8 +373,8 @@ class Dialect:
         if b"\0" in start[:4096] or not start.strip():
             what = "is empty" if not start.strip() else "holds no text"
             raise DataError(f"{path} {what}: a line of names and rows are expected")
-        header = ColumnNames.of(start, sign := delimiter or separator(start), path)
-        return cls(sign, header, found, comment, (*([note] if note else []), *header.notes))
+        names, skip, notes = names_of(start, sign := delimiter or separator(start), path)
+        return cls(sign, names, skip, found, comment, (*([note] if note else []), *notes))
 
     def lines(self, path: str, most: float) -> Iterator[bytes]:
         """Yield about a megabyte of whole rows of a file at a time, in UTF-8, without comments.
@@ -441,9 +415,7 @@ class Dialect:
         """
         return pa_csv.read_csv(
             pa.BufferReader(text),
-            pa_csv.ReadOptions(
-                use_threads=False, column_names=list(self.header.names), skip_rows=skip
-            ),
+            pa_csv.ReadOptions(use_threads=False, column_names=list(self.names), skip_rows=skip),
             pa_csv.ParseOptions(delimiter=self.sign, newlines_in_values=True),
             pa_csv.ConvertOptions(
                 column_types=types,
@@ -470,10 +442,7 @@ FAMILIES = (
 
 
 def read_table(
-    path: str | os.PathLike[str],
-    *,
-    max_bytes: float = np.inf,
-    **how: str | None,
+    path: str | os.PathLike[str], *, max_bytes: float = np.inf, **how: str | None
 ) -> pd.DataFrame:
     r"""Return the rows of a file as a data frame: numbers, words, dates, and gaps.
 
@@ -559,7 +528,7 @@ class FrameBatches:
         self.left_out: list[str] = []
         if kind == "csv":
             self._dialect = Dialect.of(self.file.path, delimiter, encoding, comment, max_bytes)
-            self.names = list(self._dialect.header.names)
+            self.names = list(self._dialect.names)
         else:
             self._schema = self.file.inspect().schema
             self.left_out = [f.name for f in self._schema if pa.types.is_nested(f.type)]
@@ -630,7 +599,7 @@ class FrameBatches:
             for lines in self._dialect.lines(self.file.path, self.most):
                 held.write(lines)
                 self._bound(MEMORY_PER_TEXT_BYTE * held.tell())
-            table = self._dialect.table(held.getvalue(), skip=self._dialect.header.lines)
+            table = self._dialect.table(held.getvalue(), skip=self._dialect.skip)
         self._bound(table.nbytes)
         return table
 
@@ -645,7 +614,7 @@ class FrameBatches:
         self, columns: list[str], types: dict[str, pa.DataType] | None
     ) -> Iterator[pa.Table]:
         """Yield the lines as tables, of given types or of those that fit each table."""
-        skip, before = self._dialect.header.lines, 0
+        skip, before = self._dialect.skip, 0
         for text in self._dialect.lines(self.file.path, self.most):
             if text.strip():
                 with blamed(self.file.path, " as delimited text", ADVICE), _counting(before):

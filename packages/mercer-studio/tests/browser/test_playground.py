@@ -53,7 +53,7 @@ def grid():
 def run(script):
     """Execute a script without its printed line, and return its names."""
     names = {}
-    exec(script.replace("print(machine.solution_)\n", ""), names)
+    exec(script.replace("print(model.solution_)\n", ""), names)
     return names
 
 
@@ -103,8 +103,7 @@ def test_the_script_repeats_the_picture(name):
         picture = Playground.from_set(name, 30, loss=loss, **SETTINGS).fit()
         names = run(picture.script)
         assert np.array_equal(names["values"].ravel(), picture.values.ravel())
-        assert np.array_equal(names["machine"].support_, picture.support)
-        assert len(picture.short_script) < len(picture.script)
+        assert np.array_equal(names["model"].support_, picture.support)
 
 
 def test_hand_drawn_points_are_repeated_by_the_script():
@@ -161,7 +160,7 @@ def test_the_image_has_the_class_that_is_decided_for():
         picture = Playground.from_set(name, 60).fit()
         image = picture.image()
         assert image.shape == (3 * 72, 3 * 96)
-        machine = picture.recipe.make().fit(picture.points, picture.labels)
+        machine = picture.machine
         x = -3 + (np.arange(288) + 0.5) / 48
         y = -2.25 + (np.arange(216) + 0.5) / 48
         middles = np.column_stack([a.ravel() for a in np.meshgrid(x, y)])
@@ -329,6 +328,6 @@ def test_the_certificate_never_says_less_than_the_gap():
 def test_the_width_is_where_the_kernel_has_fallen_to_the_same_value():
     for kernel in ("rbf", "laplacian"):
         settings = Settings(kernel=kernel, gamma=2.5)
-        machine = settings.recipe().make().fit([[0.0, 0.0], [1.0, 1.0]], [0, 1])
+        machine = settings.machine().fit([[0.0, 0.0], [1.0, 1.0]], [0, 1])
         value = machine.kernel_(np.zeros((1, 2)), np.array([[settings.width, 0.0]]))
         assert value.item() == pytest.approx(np.exp(-0.5), rel=1e-12)

@@ -18,13 +18,13 @@ from mercer_studio.browser.playground.view import (
     CURVE_C,
     GAMMAS,
     NewestOnly,
-    playground_view,
+    PlaygroundView,
 )
 
 
 @pytest.fixture
 def view():
-    return playground_view(Playground.from_set("two moons", 30))
+    return PlaygroundView(Playground.from_set("two moons", 30))
 
 
 def say(view, version=None, **message):
@@ -169,11 +169,11 @@ def test_too_many_points_are_not_taken(view):
 
 
 def test_settings_between_the_steps_of_a_slider_are_kept():
-    view = playground_view(Playground.from_set("two moons", 45, C=3.05, gamma=0.777))
+    view = PlaygroundView(Playground.from_set("two moons", 45, C=3.05, gamma=0.777))
     assert (view._C.value, view._gamma.value, view._size.value) == (3.05, 0.777, 45)
     view._loss.value = "squared"
     view._worker.join()
-    assert view.picture.recipe.call() == 'LSSVC(C=3.05, kernel="rbf", gamma=0.777)'
+    assert repr(view.picture.machine) == "LSSVC(C=3.05, gamma=0.777)"
 
 
 def test_sets_are_drawn_and_recognized(view):
@@ -196,7 +196,7 @@ def test_a_fit_that_fails_says_why(view):
 
 
 def test_colours_are_those_of_the_theme():
-    view = playground_view(theme=DARK)
+    view = PlaygroundView(theme=DARK)
     figure = view._figure.figure
     assert figure.background_fill_color is None
     assert figure.border_fill_color is None
@@ -215,7 +215,7 @@ def test_the_page_has_one_figure_and_the_channels(view):
 
 
 def test_two_views_do_not_share_their_channels():
-    first, second = playground_view(), playground_view()
+    first, second = PlaygroundView(), PlaygroundView()
     assert first._edits.label != second._edits.label
     first._C.value = CLASS_C[0]
     first._worker.join()

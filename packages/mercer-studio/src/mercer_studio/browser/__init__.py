@@ -26,7 +26,7 @@ def app(X: Any = None, y: Any = None, *, height: int = 900, port: int = 0, **set
         Of this machine; any that is free by default. Where the notebook runs on another machine
         than the browser, forward this port.
     **settings : object
-        Of the question: `target`, `task`, `event`, `drop`, `categorical`, `gaps`, as in
+        Of the question: `target`, `task`, `drop`, `categorical`, `gaps`, as in
         :meth:`mercer_studio.browser.session.Session.prepare`.
 
     Returns

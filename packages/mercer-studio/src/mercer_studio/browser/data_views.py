@@ -1,10 +1,9 @@
-"""Views of data: rows, columns, gaps, clouds, and an estimate of the noise."""
+"""Views of data: rows, columns, gaps, clouds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,9 @@ from mercer._words import plural
 from mercer.plotting import panels
 from mercer.plotting.base import Figure
 from mercer.plotting.inline import inline_svg, page_style
-from mercer.smoothing import noise_variance
 from mercer_studio.browser.steps import Preparation
 from mercer_studio.cli.preparation import typed
 from mercer_studio.cli.tables import Read
-from mercer_studio.cli.text import Refusal
 from mercer_studio.reporting.page import Section, number
 
 MAX_POINTS = 1500
@@ -83,11 +80,6 @@ def shown_cell(value: Any) -> object:
     return value if isinstance(value, int | float | bool | np.generic) else str(value)[:40]
 
 
-def target_values(question: Any) -> AnyArray:
-    """Return the targets as one column: of survival the times."""
-    return np.asarray(question.y[:, 0] if question.task == "survival" else question.y)
-
-
 def association(column: pd.Series, y: AnyArray) -> float:
     """Return the size of the rank correlation of a column and codes of the target."""
     rows = some_rows(len(column), 5000)
@@ -96,8 +88,8 @@ def association(column: pd.Series, y: AnyArray) -> float:
     return 0.0 if np.isnan(found) else abs(float(found))
 
 
-# Points of a small picture, and rows whose neighbours tell the noise.
-PANEL_POINTS, MAX_PAIRS_ROWS = 250, 400
+PANEL_POINTS = 250
+"""Points of a small picture."""
 
 
 def view_rows(options: dict[str, Any], table: Read) -> Section:
@@ -137,7 +129,7 @@ def view_columns(options: dict[str, Any], prepared: Preparation) -> Section:
     read = typed(X, plan.used, plan.readings)
     drawn = []
     if question.y is not None:
-        drawn.append(_spread(question.target, target_values(question), "target"))
+        drawn.append(_spread(question.target, np.asarray(question.y), "target"))
     for name in [n for n in plan.used if plan.used[n] in ("number", "category")]:
         drawn.append(_spread(name, read[name].to_numpy(), plan.used[name]))
     if len(drawn) > MAX_PANELS:
@@ -206,31 +198,26 @@ def view_gaps(options: dict[str, Any], prepared: Preparation) -> Section:
 
 
 def view_cloud(options: dict[str, Any], prepared: Preparation) -> Section:
-    """Draw every column against the target, or pairs of columns where there is none."""
+    """Draw every column against the target."""
     question = prepared.question
     section = Section("Clouds", "cloud")
     assert question.plan is not None
     X = typed(question.X, question.plan.used, question.plan.readings)
     numbers = [n for n in question.plan.used if question.plan.used[n] == "number"]
     rows = some_rows(len(X), PANEL_POINTS)
-    drawn: list[tuple[str, str, Callable[[Any], object]]] = []
-    if question.y is None:
-        pairs = list(pairwise(numbers))[:MAX_PANELS]
-        drawn = [_pair(X, one, other, rows) for one, other in pairs]
-    else:
-        y = target_values(question)
-        strength = {name: association(X[name], y) for name in numbers}
-        order = sorted(numbers, key=lambda name: -strength[name])
-        drawn = [
-            _against(X[name].to_numpy(float), y, name, question.target, rows, question.task)
-            for name in order[:MAX_PANELS]
-        ]
-        section.say(
-            "Columns whose rank correlation with the target is largest come first; what curves, "
-            "or depends on other columns, may come late."
-        )
-    if not drawn:
+    if not numbers:
         return section.say("There are no columns of numbers to draw.")
+    y = np.asarray(question.y)
+    strength = {name: association(X[name], y) for name in numbers}
+    order = sorted(numbers, key=lambda name: -strength[name])[:MAX_PANELS]
+    drawn = [
+        _against(X[name].to_numpy(float), y, name, question.target, rows, question.task)
+        for name in order
+    ]
+    section.say(
+        "Columns whose rank correlation with the target is largest come first; what curves, or "
+        "depends on other columns, may come late."
+    )
     say_rows(section, len(rows), len(X))
     return section.figures(*drawn)
 
@@ -254,60 +241,3 @@ def _against(
     paint = classes if task == "classification" else numbers
     caption = f"{target} and {name}"
     return caption, caption, paint
-
-
-def _pair(
-    X: pd.DataFrame, one: str, other: str, rows: NDArray[np.intp]
-) -> tuple[str, str, Callable[[Any], object]]:
-    def paint(ax: Any) -> None:
-        a, b = (X[name].to_numpy(float)[rows] for name in (one, other))
-        ax.scatter(a, b, s=9.0, color="C0", alpha=0.6, lw=0.0)
-        label(ax, one, other)
-
-    return f"{other} and {one}", f"Points of {one} and {other}", paint
-
-
-def view_noise(options: dict[str, Any], prepared: Preparation) -> Section:
-    """Draw differences of targets against distances to neighbours, whose beginning is the noise."""
-    question = prepared.question
-    section = Section("Estimate of the noise", "noise")
-    assert question.plan is not None
-    X = typed(question.X, question.plan.used, question.plan.readings)
-    numbers = [n for n in question.plan.used if question.plan.used[n] == "number"]
-    if not numbers:
-        raise Refusal("an estimate of the noise needs columns of numbers.")
-    values = X[numbers].to_numpy(float)
-    whole = np.flatnonzero(~np.isnan(values).any(axis=1))
-    if len(whole) < 20:
-        raise Refusal("an estimate of the noise needs at least 20 rows without gaps.")
-    rows = whole[some_rows(len(whole), MAX_PAIRS_ROWS)]
-    noise = noise_variance(values[rows], question.y[rows].astype(float), "neighbours")
-    squares, halves = (np.asarray(noise.details[name]) for name in ("squares", "halves"))
-
-    def paint(ax: Any) -> None:
-        ax.plot(squares, halves, "o", color="C0")
-        ax.plot(0.0, noise.value, "s", color="C1", clip_on=False)
-        ax.set(xlim=(0.0, None), ylim=(0.0, None))
-        label(ax, "squared distance", "half the squared difference")
-
-    picture(
-        section,
-        "Half the squared difference of the targets of a row and its nearest, second nearest and "
-        "further neighbours, against the squared distance of their inputs, scaled. Where a line "
-        "through these means meets the axis (the square) is the variance of the noise.",
-        "Differences of neighbours",
-        paint,
-    )
-    section.parts.insert(
-        0,
-        f'<p class="lead">Neighbours differ by noise with a standard deviation of '
-        f"{escape(number(noise.sigma))} of {escape(question.target)}: an estimate that is too "
-        "large where few rows are close to each other.</p>",
-    )
-    say_rows(section, len(rows), len(X))
-    if len(numbers) > 6:
-        section.say(
-            f"With {len(numbers)} columns few rows are close to each other, so the line reaches "
-            "the axis from far away: a model may well predict better than this."
-        )
-    return section

@@ -17,20 +17,20 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from mercer.kernels.named import NAMES as KERNELS
 from mercer_studio.browser.parts import (
-    Deck,
+    Looks,
     StagePane,
     box,
     chooser,
     css,
     field,
     html,
+    listened,
     many,
-    views,
+    put,
 )
 from mercer_studio.browser.session import ENDINGS, MAX_UPLOAD, Session, listed
 from mercer_studio.browser.stages import State
-from mercer_studio.browser.views import VIEWS, available
-from mercer_studio.cli.models import MACHINES, MAPS
+from mercer_studio.cli.models import MACHINES
 
 if TYPE_CHECKING:
     from mercer_studio.browser.screen import Screen
@@ -63,11 +63,6 @@ SEARCHES: dict[str, float | None] = {
 }
 COVERAGES: dict[str, float | None] = {"no intervals": None, "80 %": 0.8, "90 %": 0.9, "95 %": 0.95}
 
-TASKS: dict[str, str | None] = {
-    "Predict a number or a class": None,
-    "Predict a time, not always seen": "survival",
-    "Map the rows, without a target": "structure",
-}
 KINDS: dict[str, str | None] = {
     "found by itself": None,
     "numbers": "regression",
@@ -181,7 +176,7 @@ class Data(Step):
         self.sent = pn.widgets.FileInput(
             accept=",".join(ENDINGS), stylesheets=[css("widget")], sizing_mode="stretch_width"
         )
-        self.sent.param.watch(lambda event: self._sent(event.new), "value")
+        listened(self.sent, self._sent)
         self.example = chooser(
             "An example", {"": "", **EXAMPLES}, self.told(self._example), value=""
         )
@@ -234,53 +229,28 @@ class Question(Step):
     title = "Question"
     said = "What do you want to know, and which columns may be used for it?"
     stages = ("preparation",)
-    looks = ("columns", "gaps", "cloud", "noise")
 
     def build(self) -> Any:
         """Return the parts of the step."""
-        self.task = pn.widgets.RadioBoxGroup(
-            options=list(TASKS),
-            value=next(iter(TASKS)),
-            stylesheets=[css("widget")],
-            sizing_mode="stretch_width",
-        )
-        self.task.param.watch(lambda event: self.told(self._changed)(event.new), "value")
         change = self.told(self._changed)
         self.target = chooser("Target", [""], change, value="")
         self.kind = chooser("Its values are", list(KINDS), change)
-        self.event = chooser("Column that is 1 where it was seen", [""], change, value="")
-        self.drop = many("Leave out", [], change, 4)
-        self.names = many("Numbers that are names", [], change, 4)
-        self.gaps = many("Columns in which a number stands for a gap", [], change, 4)
+        self.drop = many("Leave out", change)
+        self.names = many("Numbers that are names", change)
+        self.gaps = many("Columns in which a number stands for a gap", change)
         self.gap = field("That number", change, value="0")
-        offered = {VIEWS[name].title: name for name in self.looks}
-        self.looking = views(offered, "columns", self._look)
-        self.panes = {
-            name: StagePane(self.session, name, "Choose a target.") for name in self.looks
-        }
-        parts = {VIEWS[name].title: one.pane for name, one in self.panes.items()}
-        self.place = Deck(*parts.values())
-        self.place.follow(self.looking, parts)
-        self.place.show(self.panes["columns"].pane)
-        settings = box(
-            "stack",
-            self.task,
-            self.target,
-            self.kind,
-            self.event,
-            self.drop,
-            self.gaps,
-            self.gap,
-            self.names,
+        self.looks = Looks(self.session, ("columns", "gaps", "cloud"), "Choose a target.")
+        fields = [self.target, self.kind, self.drop, self.gaps, self.gap, self.names]
+        return box(
+            "pane", box("stack", *fields), box("stack", self.looks.choice, self.looks.deck.box)
         )
-        return box("pane", settings, box("stack", self.looking, self.place.box))
 
     def loaded(self, columns: list[str]) -> None:
         """Offer the columns of a new table, and keep what was asked of columns that it has."""
         asked = self.session.stages.settings("preparation")
         with self.silent():
-            for one, kept in ((self.target, asked["target"]), (self.event, asked["event"])):
-                one.options, one.value = ["", *columns], kept if kept in columns else ""
+            self.target.options = ["", *columns]
+            self.target.value = asked["target"] if asked["target"] in columns else ""
             for one in (self.drop, self.names, self.gaps):
                 one.options = columns
             table = self.session.value("data")
@@ -292,59 +262,34 @@ class Question(Step):
             self.names.value = [name for name in asked["categorical"] if name in self.names.options]
             gaps = {name: value for name, value in asked["gaps"].items() if name in columns}
             self.gaps.value, self.gap.value = list(gaps), f"{next(iter(gaps.values()), 0.0):g}"
-            task = "survival" if asked["event"] else asked["task"]
-            self.task.value, self.kind.value = _label(TASKS, task), _label(KINDS, task)
+            self.kind.value = _label(KINDS, asked["task"])
         self._changed(None)
 
     def _changed(self, _: Any) -> None:
-        task = TASKS[self.task.value]
-        self.target.label = {"structure": "Do not use (to colour by later)"}.get(
-            task or "", "Time" if task == "survival" else "Target"
-        )
-        self.event.visible, self.kind.visible = task == "survival", task is None
         try:
             value = float(self.gap.value or 0.0)
         except ValueError:
             self.screen.say("The number that stands for a gap must be a number.")
             return
-        event = (self.event.value or None) if task == "survival" else None
-        seen = task != "survival" or event is not None
         self.session.prepare(
-            target=(self.target.value or None) if seen else None,
-            task=task
-            if task == "structure"
-            else (KINDS[self.kind.value] if task is None else None),
-            event=event,
+            target=self.target.value or None,
+            task=KINDS[self.kind.value],
             drop=tuple(self.drop.value),
             categorical=tuple(self.names.value),
             gaps=dict.fromkeys(self.gaps.value, value),
         )
         self.screen.say("")
 
-    def _look(self, name: str) -> None:
-        self.place.show(self.panes[name].pane)
-
     def wants(self) -> list[str]:
         """Return the stages that are computed while the step is shown."""
-        if not self.screen.asked:
-            return []
-        task = self.screen.task
-        shown = self.looking.value
-        return ["preparation", *([shown] if shown in available(task) else [])]
+        return ["preparation", self.looks.choice.value] if self.screen.asked else []
 
     def refresh(self) -> None:
         """Show what stages gave since the last time."""
-        task = self.screen.task
-        offered = {VIEWS[name].title: name for name in self.looks if name in available(task)}
-        if offered and offered != self.looking.options:
-            kept = self.looking.value if self.looking.value in offered.values() else "columns"
-            self.looking.options, self.looking.value = offered, kept
-        failed = self.session.state("preparation") is State.FAILED
-        pane = self.panes[self.looking.value]
-        if failed:
-            outcome = self.session.stages.outcome("preparation")
-            words = "" if outcome is None else outcome.problem or ""
-            pane.warn(words)
+        pane = self.looks.panes[self.looks.choice.value]
+        outcome = self.session.stages.outcome("preparation")
+        if self.session.state("preparation") is State.FAILED and outcome is not None:
+            pane.warn(outcome.problem or "")
         else:
             pane.refresh()
 
@@ -361,19 +306,17 @@ class Machine(Step):
         self.known = pn.widgets.RadioBoxGroup(
             options=[""], stylesheets=[css("widget")], sizing_mode="stretch_width"
         )
-        self.known.param.watch(lambda event: self.told(self._advised)(event.new), "value")
+        listened(self.known, self.told(self._advised))
         change = self.told(self._changed)
         self.machine = chooser("Machine", [AUTOMATIC], self.told(self._machine))
         self.coverage = chooser("Prediction intervals", list(COVERAGES), change)
-        self.up = many("The prediction rises with", [], change, 4)
-        self.down = many("The prediction falls with", [], change, 4)
+        self.up = many("The prediction rises with", change)
+        self.down = many("The prediction falls with", change)
         self.seconds = chooser(
             "Search hyperparameters for", list(SEARCHES), change, value="5 seconds"
         )
         self.fields: dict[str, Any] = {}
-        self.form = box(
-            "fields",
-        )
+        self.form = box("fields")
         self.why = html()
         self._task: str | None = None
         self._made: str | None = None
@@ -431,11 +374,10 @@ class Machine(Step):
             return
         monotone = {**dict.fromkeys(self.up.value, 1), **dict.fromkeys(self.down.value, -1)}
         task = self.screen.task
-        shaped = bool(monotone) and task in ("regression", "classification")
         self.session.choose(
-            machine=None if shaped or name == AUTOMATIC else name,
+            machine=None if monotone or name == AUTOMATIC else name,
             settings=typed if self.fields else dict(self._start),
-            monotone=monotone if shaped else {},
+            monotone=monotone,
             coverage=COVERAGES[self.coverage.value] if task == "regression" else None,
         )
         self.session.tune(SEARCHES[self.seconds.value])
@@ -452,25 +394,22 @@ class Machine(Step):
             self._offer(task)
         outcome, state = self.session.stages.outcome("machine"), self.session.state("machine")
         if state is State.FAILED and outcome is not None:
-            self._tell(f'<p class="warn">{escape(outcome.problem or "")}</p>')
+            put(self.why, f'<p class="warn">{escape(outcome.problem or "")}</p>')
         elif state is State.FRESH and outcome is not None:
             planned = outcome.value
             steps = "".join(f"<li>{escape(step)}</li>" for step in planned.steps)
-            self._tell(
+            put(
+                self.why,
                 f'<p class="lead">{escape(planned.name)}, because {escape(planned.why)}.</p>'
                 f"<p>{escape(planned.said)}</p>"
-                f"<p>Before it:</p><ul>{steps}</ul>"
+                f"<p>Before it:</p><ul>{steps}</ul>",
             )
             if planned.name != self._made:
                 self._make(planned)
             monotone = self.session.stages.settings("machine")["monotone"]
             self.seconds.visible = planned.tunable or bool(monotone)
         elif task is None:
-            self._tell('<p class="quiet">Ask a question first.</p>')
-
-    def _tell(self, text: str) -> None:
-        if self.why.object != text:
-            self.why.object = text
+            put(self.why, '<p class="quiet">Ask a question first.</p>')
 
     def _offer(self, task: str) -> None:
         """Offer what a task has."""
@@ -494,8 +433,6 @@ class Machine(Step):
             seconds = self.session.stages.settings("tuning")["seconds"]
             if seconds is not None:
                 self.seconds.value = _label(SEARCHES, seconds)
-            both = task in ("regression", "classification")
-            self.up.visible = self.down.visible = both
             self.coverage.visible = task == "regression"
         self._fill(dict(kept["settings"]) if known else {})
         self._changed(None)
@@ -526,10 +463,6 @@ def _label(options: dict[str, Any], value: Any) -> str:
 
 def _machines(task: str) -> list[str]:
     """Return machines of a task that can be made without settings of their own."""
-    if task == "structure":
-        return sorted(MAPS)
-    if task == "survival":
-        return ["CensoredRegressor"]
     wanted = RegressorMixin if task == "regression" else ClassifierMixin
     found = []
     for name, kind in MACHINES.items():

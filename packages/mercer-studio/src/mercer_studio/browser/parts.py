@@ -14,6 +14,7 @@ import panel as pn
 
 from mercer_studio.browser.session import Session
 from mercer_studio.browser.stages import State
+from mercer_studio.browser.views import VIEWS
 from mercer_studio.browser.working import Job
 from mercer_studio.reporting.page import CSS
 
@@ -90,6 +91,12 @@ def html(text: str = "") -> Any:
     return pn.pane.HTML(text, stylesheets=[css("content")], sizing_mode="stretch_width")
 
 
+def put(pane: Any, text: str) -> None:
+    """Show words in a pane, unless they are there."""
+    if pane.object != text:
+        pane.object = text
+
+
 def button(name: str, act: Callable[[], None], kind: str = "default", width: int = 130) -> Any:
     """Return a button."""
     made = pn.widgets.Button(
@@ -99,26 +106,30 @@ def button(name: str, act: Callable[[], None], kind: str = "default", width: int
     return made
 
 
+def listened(made: Any, changed: Callable[[Any], None]) -> Any:
+    """Return a widget that hands new values on."""
+    made.param.watch(lambda event: changed(event.new), "value")
+    return made
+
+
+def _field(kind: Any, name: str, changed: Callable[[Any], None], **how: Any) -> Any:
+    look = {"stylesheets": [css("widget")], "sizing_mode": "stretch_width"}
+    return listened(kind(label=name, **look, **how), changed)
+
+
 def chooser(name: str, options: Any, changed: Callable[[Any], None], **how: Any) -> Any:
     """Return a field in which one of several values is chosen."""
-    made = pn.widgets.Select(
-        label=name, options=options, stylesheets=[css("widget")], sizing_mode="stretch_width", **how
-    )
-    made.param.watch(lambda event: changed(event.new), "value")
-    return made
+    return _field(pn.widgets.Select, name, changed, options=options, **how)
 
 
-def many(name: str, options: Sequence[str], changed: Callable[[Any], None], size: int = 5) -> Any:
+def many(name: str, changed: Callable[[Any], None]) -> Any:
     """Return a field in which several values are chosen."""
-    made = pn.widgets.MultiSelect(
-        label=name,
-        options=list(options),
-        size=size,
-        stylesheets=[css("widget")],
-        sizing_mode="stretch_width",
-    )
-    made.param.watch(lambda event: changed(event.new), "value")
-    return made
+    return _field(pn.widgets.MultiSelect, name, changed, options=[], size=4)
+
+
+def field(name: str, changed: Callable[[str], None], placeholder: str = "", value: str = "") -> Any:
+    """Return a field for text."""
+    return _field(pn.widgets.TextInput, name, changed, value=value, placeholder=placeholder)
 
 
 def views(options: dict[str, str], value: str, changed: Callable[[str], None]) -> Any:
@@ -126,25 +137,7 @@ def views(options: dict[str, str], value: str, changed: Callable[[str], None]) -
     made = pn.widgets.RadioButtonGroup(options=options, value=value, stylesheets=[css("widget")])
     made._debounce = 0  # Panel collects changes for 50 ms, and a button has one
 
-    def listen(event: Any) -> None:
-        if event.new is not None:  # what was seen is no longer offered
-            changed(event.new)
-
-    made.param.watch(listen, "value")
-    return made
-
-
-def field(name: str, changed: Callable[[str], None], placeholder: str = "", value: str = "") -> Any:
-    """Return a field for text."""
-    made = pn.widgets.TextInput(
-        label=name,
-        value=value,
-        placeholder=placeholder,
-        stylesheets=[css("widget")],
-        sizing_mode="stretch_width",
-    )
-    made.param.watch(lambda event: changed(event.new), "value")
-    return made
+    return listened(made, changed)
 
 
 class StagePane:
@@ -188,6 +181,28 @@ class StagePane:
             old = f'<div class="stale">{text}</div>' if text else ""
             self.pane.object = f'<p class="quiet">{escape(words)}</p>{old}'
         self._shown = now
+
+
+class Looks:
+    """Views of which one is seen, chosen by buttons.
+
+    Parameters
+    ----------
+    session : Session
+        Whose views they are.
+    names : sequence of str
+        Keys of :data:`~mercer_studio.browser.views.VIEWS`, the first of which is seen first.
+    empty : str
+        What is shown before there is a view.
+    """
+
+    def __init__(self, session: Session, names: Sequence[str], empty: str) -> None:
+        self.panes = {name: StagePane(session, name, empty) for name in names}
+        self.deck = Deck(*(one.pane for one in self.panes.values()))
+        titles = {VIEWS[name].title: name for name in names}
+        self.choice = views(titles, names[0], lambda name: self.deck.show(self.panes[name].pane))
+        self.deck.follow(self.choice, {k: self.panes[name].pane for k, name in titles.items()})
+        self.deck.show(self.panes[names[0]].pane)
 
 
 def _notes(job: Job) -> str:

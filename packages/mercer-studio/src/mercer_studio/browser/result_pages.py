@@ -11,22 +11,12 @@ import numpy as np
 import panel as pn
 
 from mercer_studio.browser.pages import Step
-from mercer_studio.browser.parts import (
-    Deck,
-    StagePane,
-    box,
-    button,
-    chooser,
-    css,
-    html,
-    progress,
-    views,
-)
+from mercer_studio.browser.parts import Looks, box, button, chooser, css, html, progress, put
 from mercer_studio.browser.playground import DARK, LIGHT
-from mercer_studio.browser.playground.view import playground_view
+from mercer_studio.browser.playground.view import PlaygroundView
 from mercer_studio.browser.session import STEPS
 from mercer_studio.browser.stages import State
-from mercer_studio.browser.views import VIEWS, available
+from mercer_studio.browser.views import VIEWS
 from mercer_studio.cli.text import Refusal
 from mercer_studio.reporting.page import Section, number, percent
 
@@ -63,11 +53,9 @@ class Fit(Step):
             text = progress(session.job(name), session.state(name), title)
         elif self.screen.busy:
             text = '<p class="quiet">preparing …</p>'
-        if text != self.now.object:
-            self.now.object = text
+        put(self.now, text)
         said = self._result()
-        if said != self.done.object:
-            self.done.object = said
+        put(self.done, said)
 
     def _result(self) -> str:
         session = self.session
@@ -108,67 +96,36 @@ class Understand(Step):
 
     title = "Understand"
     said = "The picture that belongs to the machine, its errors, effects, kernel and certificate."
-    first = "picture"
 
     def build(self) -> Any:
         """Return the parts of the step."""
         fits = [name for name, view in VIEWS.items() if "fit" in view.inputs]
-        self.looking = views({VIEWS[name].title: name for name in fits}, self.first, self._look)
+        self.looks = Looks(self.session, fits, "Fit a machine to see this.")
         self.along = chooser("Draw along", [ITSELF], self.told(self._inputs))
         self.across = chooser("and", [NONE], self.told(self._inputs))
-        self.colour = chooser("Colour by", [""], self.told(self._colour), value="")
-        self.panes = {
-            name: StagePane(self.session, name, "Fit a machine to see this.") for name in fits
-        }
         self.said_of = html()
-        parts = {VIEWS[name].title: one.pane for name, one in self.panes.items()}
-        self.place = Deck(*parts.values())
-        self.place.follow(self.looking, parts)
-        self.place.show(self.panes[self.first].pane)
-        options = box("halves", self.along, self.across, self.colour)
-        return box("stack", self.looking, self.said_of, options, self.place.box)
+        options = box("halves", self.along, self.across)
+        return box("stack", self.looks.choice, self.said_of, options, self.looks.deck.box)
 
     def loaded(self, columns: list[str]) -> None:
         """Offer the columns of a new table."""
         with self.silent():
-            self.colour.options, self.colour.value = ["", *columns], ""
             self.along.options, self.along.value = [ITSELF], ITSELF
             self.across.options, self.across.value = [NONE], NONE
 
     def _inputs(self, _: str) -> None:
         chosen = (self.along.value, self.across.value)
         names = tuple(dict.fromkeys(one for one in chosen if one not in (ITSELF, NONE)))
-        for view in ("picture", "uncertainty"):
-            self.session.show(view, inputs=names)
-
-    def _colour(self, name: str) -> None:
-        self.session.show("picture", colour=name or None)
-
-    def _look(self, name: str) -> None:
-        self.place.show(self.panes[name].pane)
+        self.session.show("picture", inputs=names)
 
     def wants(self) -> list[str]:
         """Return the stages that are computed while the step is shown."""
-        if self.session.state("fit") is not State.FRESH:
-            return []
-        return [self.looking.value] if self.looking.value in available(self.screen.task) else []
+        return [self.looks.choice.value] if self.session.state("fit") is State.FRESH else []
 
     def refresh(self) -> None:
         """Show what stages gave since the last time."""
-        task = self.screen.task
-        offered = {
-            VIEWS[name].title: name
-            for name in self.panes
-            if task is None or name in available(task)
-        }
-        if offered != self.looking.options:
-            kept = self.looking.value if self.looking.value in offered.values() else self.first
-            self.looking.options, self.looking.value = offered, kept
-        name = self.looking.value
-        both = task in ("regression", "classification")
-        self.along.visible = name in ("picture", "uncertainty") and both
-        self.across.visible = name == "picture" and both
-        self.colour.visible = name == "picture" and task == "structure"
+        name = self.looks.choice.value
+        self.along.visible = self.across.visible = name == "picture"
         said = f'<p class="quiet">{escape(VIEWS[name].said)}</p>'
         if self.said_of.object != said:
             self.said_of.object = said
@@ -178,7 +135,7 @@ class Understand(Step):
             numeric = [n for n, kind in used.items() if kind == "number"]
             with self.silent():
                 self.along.options, self.across.options = [ITSELF, *numeric], [NONE, *numeric]
-        self.panes[name].refresh()
+        self.looks.panes[name].refresh()
 
 
 class Compare(Step):
@@ -229,23 +186,15 @@ class Compare(Step):
                 one.options = ["", *names]
                 one.value = names[last] if len(names) >= -last else ""
         text = _runs(runs)
-        if text != self.table.object:
-            self.table.object = text
+        put(self.table, text)
         for one, pane in zip((self.left, self.right), self.panes, strict=True):
             chosen = self._number(one)
             run = next((run for run in runs if run.number == chosen), None)
-            if run is None:
-                said = ""
-            else:
-                said = f"<h2>{escape(one.value)}</h2>{self._drawn(run)}"
-            if said != pane.object:
-                pane.object = said
+            said = f"<h2>{escape(one.value)}</h2>{self._drawn(run)}" if run else ""
+            put(pane, said)
 
     def _drawn(self, run: Any) -> str:
         view = self.looking.value
-        task = run.prepared.question.task
-        if view not in available(task):
-            return '<p class="quiet">There is no such view of this task.</p>'
         key = (run.number, view, run.validated is not None)
         if key not in self._jobs:
             self._jobs[key] = self.session.picture_of(run, view)
@@ -276,7 +225,7 @@ def _runs(runs: Sequence[Any]) -> str:
         words = ", ".join(f"{k}={v}" for k, v in asked.items()) or "as it is"
         scores = run.validated.scores if run.validated else {}
         gap = "" if run.fitted.gap is None else percent(run.fitted.gap)
-        target = run.prepared.question.target or "map"
+        target = run.prepared.question.target
         rows.append(
             (
                 *(f"run {run.number}", run.name, target, words),
@@ -358,12 +307,10 @@ class Take(Step):
             outcome = session.stages.outcome(name)
             if outcome is not None and session.state(name) is State.FAILED:
                 words += f'<p class="warn">{escape(name)}: {escape(outcome.problem or "")}</p>'
-        if words != self.said_of.object:
-            self.said_of.object = words
+        put(self.said_of, words)
         text = session.value("script") if session.state("script") is State.FRESH else None
         shown = "" if text is None else f'<pre tabindex="0"><code>{escape(text)}</code></pre>'
-        if shown != self.script.object:
-            self.script.object = shown
+        put(self.script, shown)
 
 
 class Playground(Step):
@@ -389,7 +336,7 @@ class Playground(Step):
         """Begin when it is first seen."""
         if self.drawing is not None:
             return
-        self.drawing = playground_view(theme=DARK if self.scheme.value == "dark" else LIGHT)
+        self.drawing = PlaygroundView(theme=DARK if self.scheme.value == "dark" else LIGHT)
         view = self.drawing.__panel__()
         for one in view.select(pn.widgets.Widget):
             one.stylesheets = [*one.stylesheets, css("widget")]

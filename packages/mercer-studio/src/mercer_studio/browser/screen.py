@@ -14,7 +14,7 @@ import panel as pn
 
 from mercer import datasets
 from mercer_studio.browser.pages import Data, Machine, Question, Step
-from mercer_studio.browser.parts import Deck, css, html
+from mercer_studio.browser.parts import Deck, css, html, put
 from mercer_studio.browser.result_pages import Compare, Fit, Playground, Take, Understand
 from mercer_studio.browser.session import Session, inside, stored
 from mercer_studio.browser.stages import State
@@ -95,8 +95,7 @@ class Screen:
     def say(self, sentence: str) -> None:
         """Say what is wrong, or nothing."""
         text = f'<p class="warn">{escape(sentence)}</p>' if sentence else ""
-        if text != self.problem.object:
-            self.problem.object = text
+        put(self.problem, text)
 
     def open(self, name: str) -> None:
         """Take a table of the folder."""
@@ -168,11 +167,8 @@ class Screen:
     @property
     def asked(self) -> bool:
         """Whether the question says what is predicted from which table."""
-        said = self.session.stages.settings("preparation")
-        if said["task"] == "survival" and said["event"] is None:
-            return False
-        known = said["target"] is not None or said["task"] == "structure"
-        return known and bool(self.session.columns)
+        target = self.session.stages.settings("preparation")["target"]
+        return target is not None and bool(self.session.columns)
 
     @property
     def task(self) -> str | None:

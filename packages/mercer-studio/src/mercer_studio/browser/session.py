@@ -20,7 +20,7 @@ from mercer_studio.browser.steps import (
     SearchResult,
     ValidationResult,
 )
-from mercer_studio.browser.taking import model_file, model_script, page
+from mercer_studio.browser.taking import model_file, model_script
 from mercer_studio.browser.views import VIEWS, draw
 from mercer_studio.browser.working import CachedValue, Cancelled, Job, Worker
 from mercer_studio.cli.models import Wishes
@@ -122,7 +122,7 @@ GRAPH: dict[str, tuple[str, ...]] = {
     **{name: view.inputs for name, view in VIEWS.items()},
     "script": ("preparation", "fit"),
     "model file": ("preparation", "fit"),
-    "report": ("data", "preparation", "tuning", "machine", "fit", "validation", "script"),
+    "report": ("preparation", "fit"),
 }
 """Stages, and those whose values each takes."""
 
@@ -131,7 +131,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "preparation": {
         "target": None,
         "task": None,
-        "event": None,
         "drop": (),
         "categorical": (),
         "gaps": {},
@@ -280,7 +279,7 @@ class Session:
         Parameters
         ----------
         **settings : object
-            Of `target`, `task`, `event`, `drop`, `categorical` and `gaps`, see
+            Of `target`, `task`, `drop`, `categorical` and `gaps`, see
             :class:`~mercer_studio.cli.models.Wishes`.
         """
         return self._change("preparation", settings)
@@ -451,8 +450,8 @@ class Session:
             return self._seeing, self._reading()
         if name == "preparation":
             target = self.stages.settings("preparation")["target"]
-            if target is None and wishes.task != "structure":
-                raise Refusal("choose the column to predict, or ask for a map of the rows.")
+            if target is None:
+                raise Refusal("choose the column to predict.")
             return self._seeing, (steps.prepare, kept("data"), target, self.wishes(name))
         if name == "machine":
             return self._seeing, (steps.plan, kept("preparation"), self.wishes(name), memory)
@@ -475,7 +474,7 @@ class Session:
         if name == "model file":
             return self._seeing, (model_file, kept("preparation"), kept("fit"))
         if name == "report":
-            return self._seeing, (page, *(kept(one) for one in GRAPH[name]))
+            return self._seeing, (steps.report_page, kept("preparation"), kept("fit"))
         view = VIEWS[name]
         options = self.stages.settings(name)
         return self._seeing, (draw, name, options, *(kept(one) for one in view.inputs))
@@ -558,7 +557,7 @@ class Session:
             "preparation": run.prepared,
             "tuning": run.searched,
             "fit": run.fitted,
-            "validation": run.validated or ValidationResult(said="not validated"),
+            "validation": run.validated or ValidationResult(),
         }
         found = VIEWS[view]
         given = (CachedValue(("run", run.number, one), values[one]) for one in found.inputs)

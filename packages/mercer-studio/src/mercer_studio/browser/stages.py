@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -42,12 +42,6 @@ class Outcome:
     problem: str | None = None
 
 
-@dataclass(frozen=True)
-class _Stage:
-    inputs: tuple[str, ...]
-    settings: dict[str, Any] = field(default_factory=dict)
-
-
 class Stages:
     """A graph of stages, in the order in which they are done.
 
@@ -77,44 +71,44 @@ class Stages:
         inputs: Mapping[str, tuple[str, ...]],
         settings: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        self._stages: dict[str, _Stage] = {}
-        for name, taken in inputs.items():
-            if missing := [one for one in taken if one not in self._stages]:
+        self._inputs = {name: tuple(taken) for name, taken in inputs.items()}
+        names = list(inputs)
+        for k, name in enumerate(names):
+            if missing := [one for one in inputs[name] if one not in names[:k]]:
                 raise ValueError(f"{name} takes {missing[0]}, which does not come before it.")
-            self._stages[name] = _Stage(tuple(taken), dict((settings or {}).get(name, {})))
+        self._settings = {name: dict((settings or {}).get(name, {})) for name in names}
         self._done: dict[str, Outcome] = {}
         self._running: dict[str, Hashable] = {}
         self._lock = threading.RLock()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._stages)
+        return iter(self._inputs)
 
     def settings(self, name: str) -> dict[str, Any]:
         """Return the settings of a stage."""
-        return dict(self._stages[name].settings)
+        return dict(self._settings[name])
 
     def change(self, name: str, **settings: Any) -> None:
         """Change settings of a stage."""
         with self._lock:
-            old = self._stages[name]
-            self._stages[name] = _Stage(old.inputs, {**old.settings, **settings})
+            self._settings[name] = {**self._settings[name], **settings}
 
     def key(self, name: str) -> Hashable:
         """Return what the value of a stage depends on: all settings upstream and its own."""
-        stage = self._stages[name]
-        return (name, frozen(stage.settings), tuple(self.key(one) for one in stage.inputs))
+        above = tuple(self.key(one) for one in self._inputs[name])
+        return (name, frozen(self._settings[name]), above)
 
     def below(self, name: str) -> list[str]:
         """Return the stages that depend on a stage, itself included."""
         found = {name}
-        for one, stage in self._stages.items():
-            if found & set(stage.inputs):
+        for one, taken in self._inputs.items():
+            if found & set(taken):
                 found.add(one)
-        return [one for one in self._stages if one in found]
+        return [one for one in self if one in found]
 
     def above(self, name: str) -> list[str]:
         """Return the stages that a stage depends on, without itself."""
-        return [one for one in self._stages if one != name and name in self.below(one)]
+        return [one for one in self if one != name and name in self.below(one)]
 
     def state(self, name: str) -> State:
         """Return whether the value of a stage is the one that its settings ask for."""
@@ -155,7 +149,7 @@ class Stages:
             What :meth:`finish`, :meth:`fail` or :meth:`cancel` is told.
         """
         with self._lock:
-            for one in self._stages[name].inputs:
+            for one in self._inputs[name]:
                 if (state := self.state(one)) is not State.FRESH:
                     raise LookupError(f"{name} takes {one}, which is {state}.")
             self._running[name] = self.key(name)

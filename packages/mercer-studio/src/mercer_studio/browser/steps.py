@@ -9,13 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.model_selection import KFold
 
-from mercer._sklearn import safe_indexing
 from mercer._typing import AnyArray, Estimator, PointsLike
 from mercer._words import plural
-from mercer.inspect import concordance
 from mercer.machines.base import KernelMachine
 from mercer.selection.objective import Trial
 from mercer_studio.cli.commands import certificate
@@ -23,15 +19,13 @@ from mercer_studio.cli.models import Model, Question, Wishes
 from mercer_studio.cli.tables import Memory, Read, read
 from mercer_studio.cli.telling import Falling, Teller
 from mercer_studio.cli.text import Refusal
+from mercer_studio.reporting import report
 from mercer_studio.reporting.page import first_sentence
 from mercer_studio.reporting.subject import Subject, subject_of
 from mercer_studio.reporting.validation import Validation, measures, out_of_fold, validate
 
 # Seconds and rows for the folds that say how well new rows are predicted.
 VALIDATION_SECONDS, VALIDATION_ROWS = 6.0, 3000
-
-# Rows whose place on a map is turned back into columns, which some maps search for.
-EXPLAINED_ROWS = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +93,7 @@ class FitResult:
     model : Model
         The pipeline and its card.
     predictions : array
-        Of all rows of the fit: numbers, classes, times, or (n, 2) coordinates.
+        Of all rows of the fit.
     intervals : (n, 2) array or None
         Of all rows, if they were asked for.
     certificate : tuple of str
@@ -194,15 +188,15 @@ def tabled(X: Any, y: Any = None, name: str = "target") -> Read:
     return Read("table", frame)
 
 
-def prepare(table: Read, target: str | None, wishes: Wishes) -> Preparation:
+def prepare(table: Read, target: str, wishes: Wishes) -> Preparation:
     """Return the question that a table and its target pose.
 
     Parameters
     ----------
     table : Read
         The table.
-    target : str or None
-        The column to predict; None for a map.
+    target : str
+        The column to predict.
     wishes : Wishes
         What was asked.
     """
@@ -291,12 +285,11 @@ def fit(prepared: Preparation, searched: SearchResult, wishes: Wishes, memory: M
     model, _ = Model.fit(question, wishes, memory, searched.machine)
     seconds = time.perf_counter() - began
     X = model.ready(question.X)
-    ask = model.pipeline.transform if question.y is None else model.pipeline.predict
     inner = getattr(model.machine, "estimator_", model.machine)
     gap = getattr(getattr(inner, "solution_", None), "relative_gap", None)
     return FitResult(
         model=model,
-        predictions=np.asarray(ask(X)),
+        predictions=np.asarray(model.pipeline.predict(X)),
         intervals=None if wishes.coverage is None else model.intervals(X, wishes.coverage),
         certificate=tuple(certificate(model.machine)),
         gap=None if gap is None or not np.isfinite(gap) else float(gap),
@@ -307,9 +300,8 @@ def fit(prepared: Preparation, searched: SearchResult, wishes: Wishes, memory: M
 def validate_model(prepared: Preparation, fitted: FitResult) -> ValidationResult:
     """Return how well rows are predicted that had no part in a fit.
 
-    Numbers and classes by the out-of-fold predictions of the fit where the estimator has them, and
-    by five folds in a few seconds; times by the share of pairs whose order is
-    right, maps by the share of the variance that they explain.
+    By the out-of-fold predictions of the fit where the estimator has them, and by five folds in a
+    few seconds.
 
     Parameters
     ----------
@@ -318,11 +310,6 @@ def validate_model(prepared: Preparation, fitted: FitResult) -> ValidationResult
     fitted : FitResult
         The model.
     """
-    question, model = prepared.question, fitted.model
-    if question.task == "structure":
-        return _explained(model, question)
-    if question.task == "survival":
-        return _ordered(model, question)
     whole = subject(prepared, fitted)
     found = validate(whole, 5, VALIDATION_SECONDS, VALIDATION_ROWS)
     own = out_of_fold(whole)
@@ -333,34 +320,6 @@ def validate_model(prepared: Preparation, fitted: FitResult) -> ValidationResult
     scores = {name: float(np.mean(values)) for name, values in found.scores.items()}
     said = f"{found.folds} folds of {len(found.rows)} rows, each predicted from the others"
     return ValidationResult(scores, found, said)
-
-
-def _explained(model: Model, question: Question) -> ValidationResult:
-    """Return the share of the variance of prepared rows that a map explains, if it can go back."""
-    machine = model.machine
-    if not hasattr(machine, "inverse_transform"):
-        return ValidationResult(said="the machine has no way back from its map to the columns")
-    rows = np.sort(np.random.default_rng(0).permutation(len(question.X))[:EXPLAINED_ROWS])
-    X = model.ready(question.X.iloc[rows])
-    Z = np.asarray(model.pipeline[:-1].transform(X), dtype=np.float64)
-    back = np.asarray(machine.inverse_transform(machine.transform(Z)), dtype=np.float64)
-    left = np.sum((Z - back) ** 2) / np.sum((Z - Z.mean(axis=0)) ** 2)
-    return ValidationResult(
-        {"variance explained": 1.0 - float(left)}, said=f"of {len(rows)} rows of the fit"
-    )
-
-
-def _ordered(model: Model, question: Question) -> ValidationResult:
-    """Return the share of pairs of rows whose times are predicted in the right order."""
-    X, y = model.ready(question.X), question.y
-    found = np.empty(len(y))
-    for train, test in KFold(5, shuffle=True, random_state=0).split(y):
-        part = clone(model.pipeline).fit(safe_indexing(X, train), y[train])
-        found[test] = part.predict(safe_indexing(X, test))
-    return ValidationResult(
-        {"concordance": float(concordance(y, found))},
-        said=f"5 folds of {len(y)} rows, each predicted from the others",
-    )
 
 
 def subject(prepared: Preparation, fitted: FitResult) -> Subject:
@@ -378,6 +337,13 @@ def subject(prepared: Preparation, fitted: FitResult) -> Subject:
     return subject_of(model.pipeline, X, question.y, question.target, 0)
 
 
+def report_page(prepared: Preparation, fitted: FitResult) -> str:
+    """Return the page of :func:`mercer.report`."""
+    question, model = prepared.question, fitted.model
+    X = model.ready(question.X)
+    return report(model.pipeline, X, question.y, target=question.target).html
+
+
 def cells(prepared: Preparation, fitted: FitResult) -> pd.DataFrame:
     """Return predictions beside what was observed.
 
@@ -388,17 +354,9 @@ def cells(prepared: Preparation, fitted: FitResult) -> pd.DataFrame:
     fitted : FitResult
         The model.
     """
-    question, found = prepared.question, fitted.predictions
-    if question.task == "structure":
-        found = np.asarray(found)
-        return pd.DataFrame(found, columns=[f"coordinate {j + 1}" for j in range(found.shape[1])])
+    found = fitted.predictions
     columns: dict[str, Any] = {"row": np.arange(1, len(found) + 1)}
-    if question.task == "survival":
-        columns[question.target] = question.y[:, 0]
-        columns["seen"] = np.isfinite(question.y[:, 1])
-    else:
-        columns[question.target] = question.y
-    columns["prediction"] = found
+    columns |= {prepared.question.target: prepared.question.y, "prediction": found}
     if fitted.intervals is not None:
         columns["low"], columns["high"] = fitted.intervals.T
     return pd.DataFrame(columns)

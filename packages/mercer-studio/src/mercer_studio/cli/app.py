@@ -30,8 +30,7 @@ from mercer_studio.cli.text import (
 )
 
 compare_, demo_, evaluate_, export_, fit_, inspect_ = lazily(
-    "mercer_studio.cli.commands",
-    *("compare", "demo", "evaluate", "export", "fit", "inspect"),
+    "mercer_studio.cli.commands", *("compare", "demo", "evaluate", "export", "fit", "inspect")
 )
 predict_ = lazily("mercer_studio.cli.predicting", "predict")
 fit_on_cluster = lazily("mercer_studio.cli.commands", "fit_on_cluster")
@@ -113,8 +112,7 @@ reading = _options(
     click.option("--format", type=click.Choice(FORMATS), help="Format, if the name does not tell."),
     click.option("--delimiter", help="Between the values of a text file; found by default."),
     click.option(
-        "--encoding",
-        help="Of a text file: utf-8, utf-16, latin-1, cp1252; recognized by default.",
+        "--encoding", help="Of a text file: utf-8, utf-16, latin-1, cp1252; recognized by default."
     ),
     click.option("--comment", help="Sign at the beginning of lines to leave out, such as '#'."),
 )
@@ -135,9 +133,7 @@ question = _options(
     click.option("--task", type=click.Choice(["regression", "classification"])),
     click.option("--drop", multiple=True, help="Column to leave out."),
     click.option(
-        "--categorical",
-        multiple=True,
-        help="Column whose numbers are names of categories.",
+        "--categorical", multiple=True, help="Column whose numbers are names of categories."
     ),
     click.option(
         "--missing",
@@ -322,10 +318,7 @@ def inspect(**given: Any) -> Any:
 @click.argument("data", type=click.Path())
 @question
 @click.option(
-    "--machine",
-    "machines",
-    multiple=True,
-    help="A machine, as in 'mercer fit'; give several.",
+    "--machine", "machines", multiple=True, help="A machine, as in 'mercer fit'; give several."
 )
 @click.option("--folds", type=click.IntRange(2, 50), default=5, show_default=True)
 @reading
@@ -393,11 +386,7 @@ def studio(
             raise
         raise ImportError(f"this needs {error.name}; {how_to_install('studio')}") from error
     server.serve(
-        data,
-        port=port or 0,
-        memory=memory_of(memory_limit),
-        browser=not no_browser,
-        say=click.echo,
+        data, port=port or 0, memory=memory_of(memory_limit), browser=not no_browser, say=click.echo
     )
 
 

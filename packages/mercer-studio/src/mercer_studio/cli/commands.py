@@ -92,10 +92,7 @@ def of_classes(
     """
     common = np.unique(y, return_counts=True)[1].max() / len(y)
     recalls = [np.mean(f[y == one] == one) for one in np.unique(y)]
-    found = {
-        "accuracy": float(np.mean(y == f)),
-        "balanced accuracy": float(np.mean(recalls)),
-    }
+    found = {"accuracy": float(np.mean(y == f)), "balanced accuracy": float(np.mean(recalls))}
     known = np.isin(y, classes)
     if P is not None and known.all():
         at = np.searchsorted(classes, y)
@@ -123,8 +120,7 @@ def page_at(report: str | None, force: bool = False) -> Path | None:
         return None
     if Path(report).suffix.lower() not in (".html", ".htm"):
         raise Refusal(f"--report {report} must end in .html.")
-    path = writable(report, force)
-    return path
+    return writable(report, force)
 
 
 def write_page(
@@ -254,7 +250,7 @@ def fit(
     """
     if report is not None and wishes.event is not None:
         raise Refusal(
-            "--report describes numbers and classes; of times 'mercer studio' writes one."
+            "--report describes numbers and classes, and --event makes the task survival."
         )
     page = page_at(report, force)
     path = place(output or f"{Path(data).stem.partition('.')[0]}.skops", data, force)
@@ -775,10 +771,12 @@ def fit_on_cluster(
     where = str(Path(data).absolute()) if "://" not in data else data
     how: dict[str, Any] = {"format": kind, "delimiter": delimiter, "encoding": encoding}
     with plugin("dask").connected(address):
-        names = _names(where, how)
+        names = sources.open(where, **how).feature_names or []
         features = [name for name in names if name not in (target, *wishes.drop)]
         source = sources.open(where, target, features, **how)
-        task = wishes.task or _task(source)
+        y = np.asarray(next(iter(source.blocks(TASK_ROWS))).y)
+        few = y.dtype.kind not in "iufb" or len(np.unique(y)) <= 2
+        task = wishes.task or ("classification" if few else "regression")
         teller.say(f"task: {task} of {target}")
         name = wishes.machine or ("LSSVR" if task == "regression" else "KernelLogisticRegression")
         picked = pick(name, task, 0, memory, settings=wishes.settings)
@@ -796,7 +794,8 @@ def fit_on_cluster(
         with teller.working("fitting on the cluster"):
             pipeline.fit(source)
     rows = int(source.n_rows or 0)
-    kinds = _kinds(pipeline, features)
+    words = set(pipeline.named_steps["encode"].columns_)
+    kinds = {name: "category" if j in words else "number" for j, name in enumerate(features)}
     card = {"target": target, "task": task, "columns": kinds, "rows": rows, "why": "cluster"}
     setattr(pipeline, CARD, card)
     for line in certificate(pipeline[-1]):
@@ -804,21 +803,3 @@ def fit_on_cluster(
     io.save(pipeline, path)
     teller.say(f"saved: {path}, {path.stat().st_size / 1e3:.0f} kB")
     return {"model": str(path), "machine": name, "task": task, "rows": rows}
-
-
-def _names(where: str, how: dict[str, Any]) -> list[str]:
-    return list(sources.open(where, **how).feature_names or [])
-
-
-def _task(source: sources.Source) -> str:
-    """Return the task of a source from its first rows."""
-    block = next(iter(source.blocks(TASK_ROWS)))
-    words = np.asarray(block.y).dtype.kind not in "iufb"
-    few = not words and len(np.unique(block.y)) <= 2
-    return "classification" if words or few else "regression"
-
-
-def _kinds(pipeline: Pipeline, features: list[str]) -> dict[str, str]:
-    """Return the kinds of the columns, as the encoder read them."""
-    words = set(pipeline.named_steps["encode"].columns_)
-    return {name: "category" if j in words else "number" for j, name in enumerate(features)}

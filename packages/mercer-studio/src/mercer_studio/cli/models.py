@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
-from mercer import estimators, manifold, selection, tabular
+from mercer import estimators, selection, tabular
 from mercer._typing import AnyArray, Array, Estimator, PointsLike
 from mercer._words import did_you_mean, plural
 from mercer.estimators import (
@@ -53,16 +53,6 @@ MACHINES: dict[str, type[Any]] = {
     and hasattr(one, "predict")
 }
 """Machines that ``--machine`` takes, by name."""
-
-MAPS: dict[str, type[Any]] = {
-    name: one
-    for name in manifold.__all__
-    if isinstance(one := getattr(manifold, name), type) and hasattr(one, "transform")
-}
-"""Machines that give rows coordinates, by name."""
-
-MAX_DENSE_ROWS = 5000
-"""Rows up to which the default map looks at every pair of them."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +139,7 @@ def pick(
     ----------
     name : str, optional
         The machine that was asked for.
-    task : {"regression", "classification", "survival", "structure"}
+    task : {"regression", "classification", "survival"}
         The task.
     rows : int
         Rows to fit to.
@@ -162,8 +152,6 @@ def pick(
     budget : float, optional
         Seconds.
     """
-    if task == "structure":
-        return _of_structure(name, rows, dict(settings or {}))
     if task == "survival":
         return _of_times(name, rows, memory, dict(settings or {}))
     tight = memory.limit is not None and memory.exact_rows // STACKED_PARTS < min(rows, LEAF_ROWS)
@@ -188,20 +176,6 @@ def pick(
     if as_is and sparse:
         raise Refusal(f"{name} takes no sparse matrix; ask for another machine, such as SVC.")
     return _within(machine, why, as_is, rows, memory, budget, dict(settings or {}))
-
-
-def _of_structure(name: str | None, rows: int, settings: dict[str, Any]) -> Picked:
-    """Return a machine that gives rows two coordinates."""
-    why = "it was asked for" if name else "it makes a map in seconds, with a way back"
-    machine = _made(_among(MAPS, name or "KernelPCA"), settings)
-    known = machine.get_params(deep=False)
-    if "n_components" in known and "n_components" not in settings:
-        machine.set_params(n_components=2)
-    if "random_state" in known and "random_state" not in settings:
-        machine.set_params(random_state=0)
-    if name is None and rows > MAX_DENSE_ROWS and "approximation" not in settings:
-        machine.set_params(approximation=Nystrom(500))
-    return Picked(machine, why)
 
 
 def _of_times(name: str | None, rows: int, memory: Memory, settings: dict[str, Any]) -> Picked:
@@ -247,16 +221,12 @@ def _within(
 
 
 def _known(name: str) -> type[Any]:
-    return _among(MACHINES, name)
-
-
-def _among(machines: Mapping[str, type[Any]], name: str) -> type[Any]:
     """Return a machine by its name, in small or large letters."""
-    plain = {one.lower(): one for one in machines}
+    plain = {one.lower(): one for one in MACHINES}
     if name.lower() not in plain:
-        near = did_you_mean(name, machines)
+        near = did_you_mean(name, MACHINES)
         raise Refusal(f"there is no machine {name[:60]!r}.{near} 'mercer fit --help' lists some.")
-    return machines[plain[name.lower()]]
+    return MACHINES[plain[name.lower()]]
 
 
 def _made(cls: type[Any], settings: dict[str, Any]) -> Estimator:
@@ -293,8 +263,8 @@ class Wishes:
         Name of the machine.
     settings : dict
         Its parameters.
-    task : {"regression", "classification", "survival", "structure"}, optional
-        Found by the target by default; "structure" has none.
+    task : {"regression", "classification", "survival"}, optional
+        Found by the target by default.
     seconds : float, optional
         Time to tune.
     coverage : float, optional
@@ -324,14 +294,14 @@ class Wishes:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A table whose target is to be predicted, or whose rows are to be drawn as a map.
+    """A table whose target is to be predicted.
 
     Parameters
     ----------
     X : DataFrame or csr_matrix
         Features.
     y : array
-        Targets; of survival (n, 2), the ends of the interval that holds the time; None of a map.
+        Targets; of survival (n, 2), the ends of the interval that holds the time.
     target, task, why : str
         Name of the target, the task, and why it is this task.
     plan : Plan, optional
@@ -349,22 +319,20 @@ class Question:
     reading: str | None = None
 
     @classmethod
-    def of(cls, table: Read, target: str | None, wishes: Wishes, teller: Teller) -> Question:
+    def of(cls, table: Read, target: str, wishes: Wishes, teller: Teller) -> Question:
         """Return the question that a table and its target pose.
 
         Parameters
         ----------
         table : Read
             The table.
-        target : str or None
-            Name of the target; None for a map.
+        target : str
+            Name of the target.
         wishes : Wishes
             What was asked.
         teller : Teller
             Where rows that are left out are told.
         """
-        if target is None or wishes.task == "structure":
-            return cls._of_rows(table, target, wishes, teller)
         if wishes.event is not None:
             return cls._of_times(table, target, wishes, teller)
         plan, reading = None, None
@@ -399,14 +367,6 @@ class Question:
         return cls(X, y, target, task, why, plan, reading)
 
     @classmethod
-    def _of_rows(cls, table: Read, target: str | None, wishes: Wishes, teller: Teller) -> Question:
-        """Return the question for the structure of rows; a target is left out of it."""
-        if table.frame is None:
-            raise Refusal("maps are drawn of tables with names of columns.")
-        X, plan = _columns(table, target, wishes, teller)
-        return cls(X, None, target or "", "structure", "it was asked for", plan)
-
-    @classmethod
     def _of_times(cls, table: Read, target: str, wishes: Wishes, teller: Teller) -> Question:
         """Return the question for times, some of which are only known to be exceeded."""
         if table.frame is None:
@@ -437,9 +397,7 @@ class Question:
         return None if self.plan is None else self.plan.used
 
 
-def _columns(
-    table: Read, target: str | None, wishes: Wishes, teller: Teller
-) -> tuple[pd.DataFrame, Plan]:
+def _columns(table: Read, target: str, wishes: Wishes, teller: Teller) -> tuple[pd.DataFrame, Plan]:
     """Return the features of a table, and what is done with them."""
     assert table.frame is not None
     for name, value in wishes.gaps.items():
@@ -605,8 +563,8 @@ class Model:
         target : str, optional
             Name of the column; that of the card by default.
         """
-        if (task := self.card.get("task")) in ("survival", "structure"):
-            raise Refusal(f"a model of {task} is judged in Python, see mercer.inspect.")
+        if self.card.get("task") == "survival":
+            raise Refusal("a model of survival is judged in Python, see mercer.inspect.")
         name = target or self.card.get("target")
         if name is None:
             raise Refusal("the model does not say what it predicts; give --target.")
@@ -622,16 +580,14 @@ class Model:
         return np.asarray(numbers(column, table.path))
 
     def predictions(self, X: PointsLike) -> AnyArray:
-        """Return predictions, or the coordinates of a map; a Refusal unless numbers are finite.
+        """Return predictions; a Refusal unless numbers are finite.
 
         Parameters
         ----------
         X : DataFrame or csr_matrix
             Features.
         """
-        maps = self.card.get("task") == "structure"
-        found = np.asarray((self.pipeline.transform if maps else self.pipeline.predict)(X))
-        return self._defined(found, np.isfinite)
+        return self._defined(np.asarray(self.pipeline.predict(X)), np.isfinite)
 
     def probabilities(self, X: PointsLike) -> Array:
         """Return the probability of every class, (n, k); a Refusal unless they are finite.

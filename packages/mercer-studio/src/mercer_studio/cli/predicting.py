@@ -222,8 +222,6 @@ def _with_gaps(values: Any) -> Any:
 def _answers(model: Model, table: Read, coverage: float | None, probabilities: bool) -> Result:
     """Return what a model says of some rows, by the names of the columns that are written."""
     X = model.features(table)
-    if model.card.get("task") == "structure":
-        return {f"coordinate_{j + 1}": one for j, one in enumerate(model.predictions(X).T)}
     found = {"prediction": model.predictions(X)}
     if coverage is not None:
         found["low"], found["high"] = model.intervals(X, coverage).T

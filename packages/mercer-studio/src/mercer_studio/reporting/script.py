@@ -6,7 +6,7 @@ import ast
 import hashlib
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -39,12 +39,19 @@ def script_section(subject: Subject) -> Section:
     return section.table("Versions", ("", ""), rows, 2)
 
 
-def script_of(model: Any) -> str:
-    """Return a script that makes and fits a model with the same settings.
+def script_of(
+    model: Any,
+    imports: Sequence[str] = (),
+    before: Sequence[str] = (),
+    after: Sequence[str] = ("model.fit(X, y)",),
+) -> str:
+    """Return a script that makes and fits a model with the same settings, in all their digits.
 
     Parameters
     ----------
     model : estimator
+    imports, before, after : sequence of str
+        Lines above the imports, above the line that makes the model, and below it.
 
     Examples
     --------
@@ -57,14 +64,14 @@ def script_of(model: Any) -> str:
     """
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
         made = model.__repr__(N_CHAR_MAX=10**9)
-    names = {node.id for node in ast.walk(ast.parse(made)) if isinstance(node, ast.Name)} if (
-        _is_python(made)
-    ) else {type(model).__name__}  # fmt: skip
+    names = {type(model).__name__}
+    if _is_python(made):
+        names = {node.id for node in ast.walk(ast.parse(made)) if isinstance(node, ast.Name)}
     homes = dict(_homes(model, set()))
     lines = [f"from {homes[name]} import {name}" for name in sorted(names) if name in homes]
-    if names & {"array", "nan", "inf"}:
-        lines.insert(0, f"from numpy import {', '.join(sorted(names & {'array', 'nan', 'inf'}))}")
-    return "\n".join([*lines, "", f"model = {made}", "model.fit(X, y)"])
+    if numbers := sorted(names & {"array", "nan", "inf"}):
+        lines.insert(0, f"from numpy import {', '.join(numbers)}")
+    return "\n".join([*imports, *lines, "", *before, f"model = {made}", *after])
 
 
 def _homes(found: object, seen: set[int]) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import signature
 from typing import Any
@@ -161,41 +161,49 @@ def tuning_section(subject: Subject) -> Section | None:
     section = Section("What was tried in tuning", "tuning")
     found, search = subject.found("tuning_"), subject.found("cv_results_")
     if found is not None:
-        values = np.array([trial.value for trial in found.trials_], dtype=float)
-        trials: list[tuple[object, ...]] = [
-            (trial.stage, ", ".join(f"{k}={short(v)}" for k, v in trial.parameters.items()),
-             trial.rows, trial.value)
-            for trial in found.trials_
-        ]  # fmt: skip
-        name, least = str(getattr(found.criterion, "name", type(found.criterion).__name__)), True
+        name = str(getattr(found.criterion, "name", type(found.criterion).__name__))
         section.say(
-            f"{plural(len(trials), 'trial')} in {seconds(found.seconds_)}, judged by {name} "
+            f"{plural(len(found.trials_), 'trial')} in {seconds(found.seconds_)}, judged by {name} "
             f"(smaller is better); the search ended with '{found.status_}'."
         )
         for note in found.notes_:
             section.warn(note)
-        head: tuple[str, ...] = ("stage", "parameters", "rows", "value")
-    elif search is not None:
-        values = np.asarray(search["mean_test_score"], dtype=float)
-        trials = [
-            (", ".join(f"{k}={short(v)}" for k, v in params.items()), value, spread)
-            for params, value, spread in zip(
-                search["params"], values, search["std_test_score"], strict=True
-            )
-        ]
-        name, least = "mean score of folds", False
-        section.say(
-            f"{plural(len(trials), 'setting')}, judged by cross-validation (larger is better)."
-        )
-        head = ("parameters", "mean score", "spread of folds")
-    else:
+        return list_trials(section, found.trials_, name)
+    if search is None:
         return None
-    known = np.flatnonzero(np.isfinite(values))
-    if not len(known):
-        return section
+    values = np.asarray(search["mean_test_score"], dtype=float)
+    section.say(f"{plural(len(values), 'setting')}, judged by cross-validation (larger is better).")
+    settings = [_said_settings(one) for one in search["params"]]
+    rows = list(zip(settings, values, search["std_test_score"], strict=True))
+    head = ("parameters", "mean score", "spread of folds")
+    return _best(section, "mean score of folds", head, rows, values, np.argsort(-values), 1)
+
+
+def list_trials(section: Section, trials: Sequence[Any], name: str) -> Section:
+    """Draw the criterion of the trials of a search, and list the best of them."""
+    values = np.array([trial.value for trial in trials], dtype=float)
+    rows = [(t.stage, _said_settings(t.parameters), t.rows, t.value) for t in trials]
     # Values on parts of the rows do not compare with those on all of them.
-    used = np.array([trial.rows for trial in found.trials_]) if found else np.zeros(len(values))
-    order = known[np.lexsort((values[known] if least else -values[known], -used[known]))]
+    order = np.lexsort((values, [-trial.rows for trial in trials]))
+    return _best(section, name, ("stage", "parameters", "rows", "value"), rows, values, order, 2)
+
+
+def _said_settings(settings: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={short(value)}" for name, value in settings.items())
+
+
+def _best(
+    section: Section,
+    name: str,
+    head: tuple[str, ...],
+    rows: Sequence[tuple[object, ...]],
+    values: Array,
+    order: NDArray[np.intp],
+    words: int,
+) -> Section:
+    order = order[np.isfinite(values[order])]
+    if not len(order):
+        return section
     best = int(order[0])
     section.figures(
         (
@@ -204,11 +212,9 @@ def tuning_section(subject: Subject) -> Section | None:
             lambda ax: panels.descent(ax, values, best, name),
         )
     )
-    section.table(
-        f"The best {min(MAX_TRIALS_LISTED, len(order))} of {len(values)}", head,
-        [trials[i] for i in order[:MAX_TRIALS_LISTED]], words=2 if found is not None else 1,
-    )  # fmt: skip
-    return section
+    order = order[:MAX_TRIALS_LISTED]
+    caption = f"The best {len(order)} of {len(values)}"
+    return section.table(caption, head, [rows[i] for i in order], words)
 
 
 def cost_section(subject: Subject) -> Section:

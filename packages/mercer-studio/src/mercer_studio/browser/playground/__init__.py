@@ -2,7 +2,7 @@
 
 The model needs no browser: a :class:`Playground` is a value with points and :class:`Settings`, and
 its `fit` returns a :class:`Picture` with everything that is drawn. The view for a browser or a
-notebook is :func:`mercer_studio.browser.playground.view.playground_view`, which needs Panel.
+notebook is `mercer_studio.browser.playground.view.PlaygroundView`, which needs Panel.
 """
 
 from mercer_studio.browser.playground.model import DARK, LIGHT, Picture, Playground, Theme

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
@@ -14,14 +16,8 @@ from mercer._threads import one_thread
 from mercer._typing import Array
 from mercer._words import plural
 from mercer.solvers import Solution
-from mercer_studio.browser.playground.settings import (
-    DECIMALS,
-    POINT_SETS,
-    WINDOW,
-    Labels,
-    Recipe,
-    Settings,
-)
+from mercer_studio.browser.playground.settings import DECIMALS, POINT_SETS, WINDOW, Labels, Settings
+from mercer_studio.reporting.script import script_of
 
 
 @dataclass(frozen=True)
@@ -84,6 +80,9 @@ DARK = Theme(
 """Colours on a dark page."""
 
 
+EXPLANATIONS = tomllib.loads(
+    Path(__file__).with_name("explanations.toml").read_text(encoding="utf-8")
+)
 # Shares of the sample that count as few and as most.
 FEW, MOST = 0.15, 0.6
 # Widths of the kernel that count as narrow and as wide, in a window six units across.
@@ -165,166 +164,18 @@ def explanation(settings: Settings, n_classes: int, support: float, error: float
     dominates: a smooth boundary with a wide margin that many points are inside of. Raise C and the
     margin narrows.
     """
-    parts = [_about_loss(settings, n_classes), _about_C(settings, support, error)]
-    return " ".join(part for part in [*parts, _about_kernel(settings, error)] if part)
-
-
-def _about_loss(settings: Settings, n_classes: int) -> str:
-    rest = " Each of the three classes has a machine against the rest." if n_classes == 3 else ""
-    match settings.task, settings.loss:
-        case "classes", "hinge" | "squared_hinge":
-            return (
-                "Points on the dashed margin, inside it or on the wrong side are support vectors "
-                "(ringed); the others could be removed without changing the boundary." + rest
-            )
-        case "classes", "logistic":
-            return (
-                "The logistic loss is never zero, so every point is a support vector; far points "
-                "weigh little. The decision value is the logarithm of the odds, and the dashed "
-                "lines are at odds of e = 2.7 to 1." + rest
-            )
-        case "classes", _:
-            return (
-                "Least squares asks for decision values of exactly 1 and -1, so points far on the "
-                "right side cost as well: every point is a support vector." + rest
-            )
-        case _, "epsilon_insensitive":
-            return (
-                f"Errors up to epsilon = {settings.epsilon:g} cost nothing: points inside the tube "
-                "have no influence, those on its edge or outside are support vectors (ringed). "
-                "Widen the tube and fewer remain."
-            )
-        case _, "squared":
-            return (
-                "Squared errors give the conditional mean; a single outlier pulls the curve "
-                "towards it, and every point is a support vector."
-            )
-        case _, "absolute":
-            return (
-                "Absolute errors give the conditional median: how far an outlier is away does not "
-                "matter, only on which side of the curve it is."
-            )
-        case _:
-            return (
-                f"Huber's loss is squared up to delta = {settings.delta:g} (dashed) and linear "
-                "beyond, so that outliers pull with a bounded force."
-            )
-
-
-def _about_C(settings: Settings, support: float, error: float) -> str:
-    shape = "boundary" if settings.task == "classes" else "curve"
-    margin = " with a wide margin that many points are inside of" if shape == "boundary" else ""
-    then = "the margin narrows" if shape == "boundary" else "the curve follows the points"
-    if settings.C <= 0.1 and (support > MOST or error > FEW):
-        return (
-            f"C is small, so the penalty on the norm dominates: a smooth {shape}{margin}. "
-            f"Raise C and {then}."
-        )
-    if settings.C >= 30.0:
-        return (
-            f"C is large: errors on the points are costly, and the {shape} bends to avoid them. "
-            "Lower C for a smoother one."
-        )
-    return f"C balances a smooth {shape} against errors on the points."
-
-
-def _about_kernel(settings: Settings, error: float) -> str:
-    shape = "boundary" if settings.task == "classes" else "curve"
-    if settings.kernel == "linear":
-        return f"With the linear kernel the {shape} is a straight line, whatever C is."
-    if settings.kernel == "poly":
-        form = "curve" if settings.task == "classes" else "polynomial"
-        return f"With the polynomial kernel the {shape} is a {form} of degree {settings.degree}."
-    if settings.width < NARROW:
-        alone = "islands around single points" if shape == "boundary" else "a bump at every point"
-        return (
-            f"The kernel's width, {settings.width:.2g}, is smaller than most distances: {alone} "
-            "fit this sample and would not predict new points well."
-        )
-    if settings.width > WIDE:
-        return (
-            f"The kernel's width, {settings.width:.2g}, spans the picture: the {shape} is nearly "
-            "that of a polynomial of low degree."
-        )
-    rough = {"laplacian": " Its kernel has a kink, and so has the function.", "matern": ""}
-    return rough.get(settings.kernel, "")
-
-
-def write_script(
-    points: Array, labels: Labels, task: str, recipe: Recipe, *, short: bool = False
-) -> str:
-    """Return a script that fits the same machine and evaluates it where the picture does.
-
-    Coordinates are written with all their digits, so that what the script computes has the same
-    bits as what is drawn.
-
-    Parameters
-    ----------
-    points, labels : ndarray of shape (n, 2) and (n,)
-    task : {"classes", "curve"}
-    recipe : Recipe
-        The estimator.
-    short : bool, default=False
-        Write ``...`` for the points, to be read rather than run.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer_studio.browser.playground.model import write_script
-    >>> from mercer_studio.browser.playground.settings import Recipe
-    >>> points = np.array([[0.0, 0.5], [1.0, 0.25]])
-    >>> print(write_script(points, np.array([0, 1]), "classes", Recipe("SVC", {"C": 2.0})))
-    import numpy as np
-    from mercer import SVC
-    <BLANKLINE>
-    X = np.array([[0.0, 0.5], [1.0, 0.25]])
-    y = np.array([0, 1])
-    machine = SVC(C=2.0).fit(X, y)
-    print(machine.solution_)
-    <BLANKLINE>
-    # The decision values that are drawn.
-    x1, x2 = np.linspace(-3.0, 3.0, 97), np.linspace(-2.25, 2.25, 73)
-    grid = np.stack(np.meshgrid(x1, x2), axis=-1).reshape(-1, 2)
-    values = machine.decision_function(grid)
-    """
-    left, right, low, high = WINDOW
-    if task == "classes":
-        rows = [_row("X", points.tolist(), short), _row("y", labels.tolist(), short)]
-        fit = [f"machine = {recipe.call()}.fit(X, y)"]
-        evaluate = [
-            "# The decision values that are drawn.",
-            f"x1, x2 = np.linspace({left}, {right}, 97), np.linspace({low}, {high}, 73)",
-            "grid = np.stack(np.meshgrid(x1, x2), axis=-1).reshape(-1, 2)",
-            "values = machine.decision_function(grid)",
-        ]
-    else:
-        rows = [_row("x", points[:, 0].tolist(), short), _row("y", points[:, 1].tolist(), short)]
-        fit = [f"machine = {recipe.call()}.fit(x[:, None], y)"]
-        evaluate = [
-            "# The curve that is drawn.",
-            f"values = machine.predict(np.linspace({left}, {right}, 401)[:, None])",
-        ]
-    lines = ["import numpy as np", *recipe.imports(), "", *rows, *fit]
-    return "\n".join([*lines, "print(machine.solution_)", "", *evaluate])
-
-
-def _row(name: str, numbers: list[list[float]] | list[float] | list[int], short: bool) -> str:
-    if short and len(numbers) > 3:
-        return f"{name} = np.array([{numbers[0]!r}, ...])  # {len(numbers)} points"
-    return _wrap(f"{name} = np.array([", [repr(one) for one in numbers], "])")
-
-
-def _wrap(line: str, words: list[str], end: str) -> str:
-    """Return words with commas between them in lines of at most 96 characters."""
-    lines: list[str] = []
-    for k, word in enumerate(words):
-        part = word + (end if k + 1 == len(words) else ",")
-        space = "" if line.endswith(("[", "    ")) else " "
-        if len(line) + len(space) + len(part) > 96:
-            lines.append(line)
-            line, space = "    ", ""
-        line += space + part
-    return "\n".join([*lines, line])
+    words = EXPLANATIONS[settings.task]
+    small = settings.C <= 0.1 and (support > MOST or error > FEW)
+    kernel = settings.kernel
+    if settings.has_width and not NARROW <= settings.width <= WIDE:
+        kernel = "narrow" if settings.width < NARROW else "wide"
+    parts = [
+        words["loss"][settings.loss],
+        words["three"] if n_classes == 3 else "",
+        words["small_C" if small else "large_C" if settings.C >= 30.0 else "C"],
+        words.get(kernel, ""),
+    ]
+    return " ".join(filter(None, parts)).format(**vars(settings), width=settings.width)
 
 
 GRID = (97, 73)
@@ -359,8 +210,8 @@ class Picture:
         By which settings.
     message : str
         Why there is no machine; empty if there is one.
-    recipe : Recipe, optional
-        The estimator.
+    machine : estimator, optional
+        Fitted.
     values : ndarray
         Decision values on the grid, of shape (73, 97), or (73, 97, 3) for three classes; of a
         curve, its values at 401 inputs, of shape (401,).
@@ -378,7 +229,7 @@ class Picture:
     labels: Labels
     settings: Settings
     message: str = ""
-    recipe: Recipe | None = None
+    machine: Any = None
     values: Array = field(default_factory=lambda: np.zeros(0))
     classes: tuple[int, ...] = ()
     support: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
@@ -401,17 +252,28 @@ class Picture:
 
     @cached_property
     def script(self) -> str:
-        """The lines that repeat the fit, to the last bit."""
-        if self.recipe is None:
+        """The lines that repeat the fit and its values, to the last bit."""
+        if self.machine is None:
             return ""
-        return write_script(self.points, self.labels, self.settings.task, self.recipe)
-
-    @cached_property
-    def short_script(self) -> str:
-        """The same lines with the points left out, to be read."""
-        if self.recipe is None:
-            return ""
-        return write_script(self.points, self.labels, self.settings.task, self.recipe, short=True)
+        left, right, low, high = WINDOW
+        if self.settings.task == "curve":
+            X, y = self.points[:, :1].tolist(), self.points[:, 1].tolist()
+            evaluate = [
+                "# The curve that is drawn.",
+                f"values = model.predict(np.linspace({left}, {right}, {CURVE_POINTS})[:, None])",
+            ]
+        else:
+            X, y = self.points.tolist(), self.labels.tolist()
+            evaluate = [
+                "# The decision values that are drawn.",
+                f"x1, x2 = np.linspace({left}, {right}, 97), np.linspace({low}, {high}, 73)",
+                "grid = np.stack(np.meshgrid(x1, x2), axis=-1).reshape(-1, 2)",
+                "values = model.decision_function(grid)",
+            ]
+        # Coordinates have all their digits.
+        points = [f"X = np.array({X})", f"y = np.array({y})"]
+        after = ["model.fit(X, y)", "print(model.solution_)", "", *evaluate]
+        return script_of(self.machine, ["import numpy as np"], points, after)
 
     def boundary(self) -> Lines:
         """Return the lines on which the decision changes, each of shape (k, 2)."""
@@ -482,8 +344,7 @@ def draw(points: Array, labels: Labels, settings: Settings) -> Picture:
     if settings.task == "curve":
         return _draw_curve(points, labels, settings)
     classes = tuple(np.unique(labels).tolist())
-    recipe = settings.recipe(len(classes))
-    machine = recipe.make().fit(points, labels)
+    machine = settings.machine(len(classes)).fit(points, labels)
     x, z = grid_axes()
     grid = np.stack(np.meshgrid(x, z), axis=-1)
     found = machine.decision_function(np.vstack([grid.reshape(-1, 2), points]))
@@ -492,7 +353,7 @@ def draw(points: Array, labels: Labels, settings: Settings) -> Picture:
     codes = own.argmax(axis=1) if own.ndim == 2 else (own > 0).astype(np.intp)
     wrong = int(np.count_nonzero(np.asarray(classes)[codes] != labels))
     return _told(
-        Picture(points, labels, settings, "", recipe, values, classes, machine.support_),
+        Picture(points, labels, settings, "", machine, values, classes, machine.support_),
         machine.solution_,
         class_counts(len(labels), len(machine.support_), wrong),
         wrong / len(labels),
@@ -500,13 +361,11 @@ def draw(points: Array, labels: Labels, settings: Settings) -> Picture:
 
 
 def _draw_curve(points: Array, labels: Labels, settings: Settings) -> Picture:
-    recipe = settings.recipe()
     X, y = np.ascontiguousarray(points[:, :1]), np.ascontiguousarray(points[:, 1])
-    machine = recipe.make().fit(X, y)
-    inputs = np.linspace(WINDOW[0], WINDOW[1], CURVE_POINTS)
-    values = machine.predict(inputs[:, None])
+    machine = settings.machine().fit(X, y)
+    values = machine.predict(np.linspace(*WINDOW[:2], CURVE_POINTS)[:, None])
     residuals = y - machine.predict(X)
-    picture = Picture(points, labels, settings, "", recipe, values, (), machine.support_)
+    picture = Picture(points, labels, settings, "", machine, values, (), machine.support_)
     error = float(np.sqrt(np.mean(residuals**2)))
     counts = curve_counts(len(y), len(machine.support_), error)
     return _told(picture, machine.solution_, counts, error / max(float(y.std()), 1e-12))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import mercer.estimators
+from mercer import estimators
 from mercer._typing import Array
 from mercer._words import did_you_mean
+from mercer.losses import Huber
 
 WINDOW = (-3.0, 3.0, -2.25, 2.25)
 """Left, right, lower and upper end of the sheet that points are drawn on."""
@@ -80,10 +81,18 @@ def _circles(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
     return X + rng.normal(scale=0.2, size=(n, 2)), labels
 
 
-def _overlapping(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
-    labels = _labels(n, 2)
-    centres = np.array([[-0.85, -0.35], [0.85, 0.35]])
-    return centres[labels] + rng.normal(scale=0.75, size=(n, 2)), labels
+def _clouds(scale: float, *centres: tuple[float, float], swapped: float = 0.0) -> Draw:
+    """Return how clouds around centres are drawn; of a share of the points the labels change."""
+
+    def draw(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
+        labels = _labels(n, len(centres))
+        X = np.array(centres)[labels] + rng.normal(scale=scale, size=(n, 2))
+        if swapped:
+            wrong = rng.choice(n, int(n * swapped), replace=False)
+            labels[wrong] = 1 - labels[wrong]
+        return X, labels
+
+    return draw
 
 
 def _exclusive_or(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
@@ -91,21 +100,6 @@ def _exclusive_or(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
     side = rng.choice([-1.0, 1.0], n)
     centres = np.column_stack([side, np.where(labels == 0, side, -side)])
     return centres + rng.normal(scale=0.42, size=(n, 2)), labels
-
-
-def _three_clouds(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
-    labels = _labels(n, 3)
-    centres = np.array([[-1.25, -0.75], [1.25, -0.75], [0.0, 1.05]])
-    return centres[labels] + rng.normal(scale=0.55, size=(n, 2)), labels
-
-
-def _mislabelled(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
-    labels = _labels(n, 2)
-    centres = np.array([[-1.2, 0.0], [1.2, 0.0]])
-    X = centres[labels] + rng.normal(scale=0.45, size=(n, 2))
-    swapped = rng.choice(n, n // 20, replace=False)
-    labels[swapped] = 1 - labels[swapped]
-    return X, labels
 
 
 def _curve(x: Array, y: Array) -> tuple[Array, Labels]:
@@ -139,10 +133,10 @@ def _growing_noise(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
 POINT_SETS = {
     "two moons": PointSet("classes", _moons),
     "two circles": PointSet("classes", _circles),
-    "overlapping clouds": PointSet("classes", _overlapping),
+    "overlapping clouds": PointSet("classes", _clouds(0.75, (-0.85, -0.35), (0.85, 0.35))),
     "exclusive or": PointSet("classes", _exclusive_or),
-    "mislabelled points": PointSet("classes", _mislabelled),
-    "three clouds": PointSet("classes", _three_clouds),
+    "mislabelled points": PointSet("classes", _clouds(0.45, (-1.2, 0.0), (1.2, 0.0), swapped=0.05)),
+    "three clouds": PointSet("classes", _clouds(0.55, (-1.25, -0.75), (1.25, -0.75), (0.0, 1.05))),
     "sine with noise": PointSet("curve", _sine),
     "step": PointSet("curve", _step),
     "line with outliers": PointSet("curve", _outliers),
@@ -181,60 +175,6 @@ KERNELS = {
 # At the rim of the window, at distance 3.75 from its middle, 0.1 <x, z> + 1 is 2.4: powers stay of
 # the size of the other kernels' values.
 POLYNOMIAL = {"gamma": 0.1, "coef0": 1.0}
-SMO = {"solver": "smo"}
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """An estimator as the words of a script: a class, its arguments and where names come from.
-
-    Parameters
-    ----------
-    name : str
-        A class of :mod:`mercer`.
-    arguments : dict
-        What its constructor is given; a loss is an object of :mod:`mercer.losses`.
-    """
-
-    name: str
-    arguments: dict[str, Any] = field(default_factory=dict)
-
-    def make(self) -> Any:
-        """Return the estimator, not fitted.
-
-        Examples
-        --------
-        >>> from mercer_studio.browser.playground.settings import Recipe
-        >>> Recipe("SVC", {"C": 2.0}).make()
-        SVC(C=2.0)
-        """
-        return getattr(mercer.estimators, self.name)(**self.arguments)
-
-    def imports(self) -> list[str]:
-        """Return the lines that import what :meth:`call` names."""
-        losses = [type(v).__name__ for v in self.arguments.values() if not _plain(v)]
-        lines = [f"from mercer import {self.name}"]
-        return lines + [f"from mercer.losses import {loss}" for loss in losses]
-
-    def call(self) -> str:
-        """Return the constructor's call.
-
-        Examples
-        --------
-        >>> from mercer_studio.browser.playground.settings import Recipe
-        >>> Recipe("SVC", {"C": 2.0, "kernel": "rbf"}).call()
-        'SVC(C=2.0, kernel="rbf")'
-        """
-        words = (f"{key}={_word(value)}" for key, value in self.arguments.items())
-        return f"{self.name}({', '.join(words)})"
-
-
-def _plain(value: Any) -> bool:
-    return isinstance(value, str | float | int)
-
-
-def _word(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 @dataclass(frozen=True)
@@ -266,10 +206,10 @@ class Settings:
     Examples
     --------
     >>> from mercer_studio.browser.playground import Settings
-    >>> Settings(C=10.0).recipe().call()
-    'SVC(C=10.0, kernel="rbf", gamma=1.0)'
-    >>> Settings(task="curve", loss="huber", kernel="linear").recipe().call()
-    'KernelRegressor(loss=Huber(delta=0.2), C=1.0, kernel="linear")'
+    >>> Settings(C=10.0).machine()
+    SVC(C=10.0, gamma=1.0)
+    >>> Settings(task="curve", loss="huber", kernel="linear").machine()
+    KernelRegressor(kernel='linear', loss=Huber(delta=0.2))
     """
 
     task: str = "classes"
@@ -313,8 +253,8 @@ class Settings:
         """
         return 0.5 / self.gamma if self.kernel == "laplacian" else (2.0 * self.gamma) ** -0.5
 
-    def recipe(self, n_classes: int = 2) -> Recipe:
-        """Return the estimator that these settings name.
+    def machine(self, n_classes: int = 2) -> Any:
+        """Return the estimator that these settings name, not fitted.
 
         Parameters
         ----------
@@ -322,33 +262,29 @@ class Settings:
             Classes among the points. Three are decided by one machine per class against the rest,
             whatever the loss.
         """
-        arguments: dict[str, Any] = {"C": self.C, "kernel": self.kernel}
+        given: dict[str, Any] = {"C": self.C, "kernel": self.kernel}
         if self.kernel == "poly":
-            arguments |= {"degree": self.degree, **POLYNOMIAL}
+            given |= {"degree": self.degree, **POLYNOMIAL}
         elif self.has_width:
-            arguments["gamma"] = self.gamma
+            given["gamma"] = self.gamma
         match self.task, self.loss:
             case "classes", "hinge" if n_classes == 2:
-                return Recipe("SVC", arguments)
+                return estimators.SVC(**given)
             case "classes", "logistic":
-                return Recipe("KernelLogisticRegression", arguments)
+                return estimators.KernelLogisticRegression(**given)
             case "classes", "squared":
-                return Recipe("LSSVC", arguments)
-            case "classes", "squared_hinge" if self.has_width:
-                # Faster than Newton's method, the solver by default, at the sizes of a drawing.
-                return Recipe("KernelClassifier", {"loss": "squared_hinge", **arguments, **SMO})
+                return estimators.LSSVC(**given)
             case "classes", loss:
-                return Recipe("KernelClassifier", {"loss": loss, **arguments})
+                # Faster than Newton's method, the solver by default, at the sizes of a drawing.
+                fast = loss == "squared_hinge" and self.has_width
+                return estimators.KernelClassifier(loss, solver="smo" if fast else "auto", **given)
             case _, "epsilon_insensitive":
-                return Recipe("SVR", {**arguments, "epsilon": self.epsilon})
+                return estimators.SVR(epsilon=self.epsilon, **given)
             case _, "squared":
-                return Recipe("LSSVR", arguments)
-            case _, "huber":
-                return Recipe(
-                    "KernelRegressor", {"loss": mercer.losses.Huber(self.delta), **arguments}
-                )
+                return estimators.LSSVR(**given)
             case _, loss:
-                return Recipe("KernelRegressor", {"loss": loss, **arguments})
+                named = Huber(self.delta) if loss == "huber" else loss
+                return estimators.KernelRegressor(named, **given)
 
 
 def _check(name: str, value: str, known: dict[str, str]) -> None:

@@ -103,7 +103,13 @@ FACTORS = ("0", "1", "2", "y")
 MARKERS = ("circle", "square", "triangle", "circle")
 Columns = dict[str, dict[str, Any]]
 """Columns of sources, by the name of the part and of the column."""
-EMPTY: dict[str, list[Any]] = {"xs": [], "ys": [], "color": []}
+EMPTY: Columns = {
+    "rings": {"x": [], "y": []},
+    "values": {"image": []},
+    "boundary": {"xs": [], "ys": [], "color": []},
+    "margins": {"xs": [], "ys": [], "color": []},
+    "curve": {"x": [], "y": [], "low": [], "high": []},
+}
 
 JS = {file.stem: file.read_text(encoding="utf-8") for file in Path(__file__).parent.glob("*.js")}
 """What runs in the browser, by the name of its file."""
@@ -145,18 +151,8 @@ class PlaygroundFigure:
         )
         f = self.figure
         self.points = ColumnDataSource({"x": [], "y": [], "label": []})
-        self.rings = ColumnDataSource({"x": [], "y": []})
-        self.values = ColumnDataSource({"image": []})
-        self.boundary = ColumnDataSource(EMPTY)
-        self.margins = ColumnDataSource(EMPTY)
-        self.curve = ColumnDataSource({"x": [], "y": [], "low": [], "high": []})
-        self._parts = {
-            "rings": self.rings,
-            "values": self.values,
-            "boundary": self.boundary,
-            "margins": self.margins,
-            "curve": self.curve,
-        }
+        self._parts = {name: ColumnDataSource(columns) for name, columns in EMPTY.items()}
+        self.rings, self.values, self.boundary, self.margins, self.curve = self._parts.values()
         self.picture = ColumnDataSource({"n": [0]})
         receive = CustomJS(args={"picture": self.picture, "parts": self._parts}, code=JS["receive"])
         self.picture.js_on_change("data", receive)
@@ -164,11 +160,7 @@ class PlaygroundFigure:
         f.js_on_event("reset", receive)
         self._colours = LinearColorMapper(palette=["#000000"], low=-0.5, high=254.5)
         self._image = f.image(
-            "image",
-            x=left,
-            y=low,
-            dw=right - left,
-            dh=high - low,
+            *("image", left, low, right - left, high - low),
             source=self.values,
             color_mapper=self._colours,
         )
@@ -182,14 +174,8 @@ class PlaygroundFigure:
         )
         self._boundary = f.multi_line("xs", "ys", source=self.boundary, line_width=2.5)
         self._curve = f.line("x", "y", source=self.curve, line_width=3)
-        marks: dict[str, Any] = {
-            "x": "x",
-            "y": "y",
-            "size": 8,
-            "marker": factor_mark("label", MARKERS, FACTORS),
-            "line_width": 1,
-        }
-        self._points = f.scatter(source=self.points, **marks)
+        marker: Any = factor_mark("label", MARKERS, FACTORS)
+        self._points = f.scatter("x", "y", source=self.points, size=8, marker=marker, line_width=1)
         self._points.nonselection_glyph = None
         self._rings = f.scatter(
             "x", "y", source=self.rings, marker="circle", size=14, fill_color=None, line_width=1.6
@@ -198,10 +184,8 @@ class PlaygroundFigure:
         f.add_tools(self.tool)
         f.toolbar.active_drag = f.toolbar.active_tap = self.tool
         f.xgrid.visible = f.ygrid.visible = False
-        f.xaxis.ticker, f.yaxis.ticker = (
-            FixedTicker(ticks=[*range(-3, 4)]),
-            FixedTicker(ticks=[*range(-2, 3)]),
-        )
+        f.xaxis.ticker = FixedTicker(ticks=[*range(-3, 4)])
+        f.yaxis.ticker = FixedTicker(ticks=[*range(-2, 3)])
         self.use(theme)
 
     def use(self, theme: Theme) -> None:
@@ -315,6 +299,7 @@ def _lines(sides: Sequence[Lines], colours: list[str]) -> dict[str, list[Any]]:
 PAINT_SECONDS = 1.0
 
 SIZES = [30, 100, 300]
+SETTINGS = ("loss", "kernel", "C", "gamma", "degree", "epsilon", "delta")
 
 _numbers = count()
 
@@ -334,6 +319,7 @@ def steps(low: float, high: float, per_decade: int = 20) -> list[float]:
 
 
 CLASS_C, CURVE_C, GAMMAS = steps(0.01, 1000.0), steps(0.01, 100.0), steps(0.02, 50.0)
+WEIGHTS = {"classes": CLASS_C, "curve": CURVE_C}
 
 
 class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
@@ -355,6 +341,14 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         What is shown now, with the points that were drawn.
     picture : Picture
         The last fit.
+
+    Examples
+    --------
+    >>> from mercer_studio.browser.playground import Playground
+    >>> from mercer_studio.browser.playground.view import PlaygroundView
+    >>> view = PlaygroundView(Playground.from_set("two circles", 60, C=10.0))
+    >>> view.picture.machine
+    SVC(C=10.0, gamma=1.0)
     """
 
     def __init__(self, playground: Playground | None = None, theme: Theme = LIGHT) -> None:
@@ -394,43 +388,36 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         self._size = w.Select(label="How many", options=sorted({*SIZES, n}), value=n, **wide)
         self._loss = w.Select(label="Loss", options=_named(LOSSES[s.task]), value=s.loss, **wide)
         self._kernel = w.Select(label="Kernel", options=_named(KERNELS), value=s.kernel, **wide)
-        self._C = w.DiscreteSlider(
-            label="C, weight of errors",
-            options=sorted({*self._weights(s.task), s.C}),
-            value=s.C,
-            **wide,
-        )
-        self._gamma = w.DiscreteSlider(
-            label="gamma, inverse width", options=sorted({*GAMMAS, s.gamma}), value=s.gamma, **wide
-        )
+        weights, widths = sorted({*WEIGHTS[s.task], s.C}), sorted({*GAMMAS, s.gamma})
+        words = "C, weight of errors"
+        self._C = w.DiscreteSlider(label=words, options=weights, value=s.C, **wide)
+        words = "gamma, inverse width"
+        self._gamma = w.DiscreteSlider(label=words, options=widths, value=s.gamma, **wide)
         self._degree = w.IntSlider(label="Degree", start=2, end=4, value=s.degree, **wide)
-        self._epsilon = w.FloatSlider(
-            label="epsilon, half-width of the tube", start=0, end=1, step=0.01, value=s.epsilon,
-            **wide,
-        )  # fmt: skip
-        self._delta = w.FloatSlider(
-            label="delta of Huber's loss", start=0.01, end=1, step=0.01, value=s.delta, **wide
-        )
+        wide |= {"step": 0.01, "end": 1}
+        words = "epsilon, half-width of the tube"
+        self._epsilon = w.FloatSlider(label=words, start=0, value=s.epsilon, **wide)
+        words = "delta of Huber's loss"
+        self._delta = w.FloatSlider(label=words, start=0.01, value=s.delta, **wide)
         self._pen = w.RadioButtonGroup(options=self._pens(s.task), value="0", margin=(4, 8))
         self._undo = w.Button(label="Undo", width=70, margin=(4, 4))
         self._clear = w.Button(label="Clear", width=70, margin=(4, 4))
-        self._copy = w.Button(label="Copy the script", **wide)
-        self._words = pn.pane.HTML(sizing_mode="stretch_width", margin=(0, 8))
-        self._legend = pn.pane.HTML(sizing_mode="stretch_width", margin=(0, 8))
-        self._script = pn.pane.HTML(sizing_mode="stretch_width", margin=(0, 8))
+        self._copy = w.Button(label="Copy the script", sizing_mode="stretch_width", margin=(4, 8))
+        self._words, self._legend, self._script = (
+            pn.pane.HTML(sizing_mode="stretch_width", margin=(0, 8)) for _ in range(3)
+        )
         # Widgets that the code sets itself must not answer as if a person had.
         self._setting = False
         self._task.param.watch(self._on_task, "value")
-        self._set.param.watch(self._on_set, "value")
-        self._size.param.watch(self._on_set, "value")
+        for widget in (self._set, self._size):
+            widget.param.watch(self._on_set, "value")
         self._pen.param.watch(self._on_pen, "value")
-        self._undo.on_click(self._on_undo)
-        self._clear.on_click(self._on_clear)
-        sliders = [self._C, self._gamma, self._degree, self._epsilon, self._delta]
-        for widget in [self._loss, self._kernel, *sliders]:
+        self._undo.on_click(lambda _: self._replace(self.playground.undo()))
+        self._clear.on_click(lambda _: self._replace(self.playground.clear()))
+        for name in SETTINGS:
+            widget = getattr(self, f"_{name}")
             widget.param.watch(self._on_setting, "value")
-        for widget in [self._C._slider, self._gamma._slider, *sliders[2:]]:
-            _at_once(widget)
+            _at_once(getattr(widget, "_slider", widget))
 
     def _make_channels(self) -> None:
         """Make the widgets, not seen, through which the browser speaks, here and in notebooks."""
@@ -454,7 +441,7 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         _at_once(self._edits)
         _at_once(self._seen)
         self._edits.param.watch(self._on_points, "value")
-        self._seen.param.watch(self._on_painted, "value")
+        self._seen.param.watch(lambda _: self._painted.set(), "value")
 
     def _make_layout(self) -> Any:
         self._pane = pn.pane.Bokeh(
@@ -463,40 +450,19 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         row: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         steps_back = pn.Row(self._undo, self._clear, margin=0)
         drawing = pn.FlexBox(self._pen, steps_back, **row)
-        left = pn.Column(
-            drawing,
-            self._pane,
-            self._legend,
-            self._words,
-            styles={"flex": "3 1 420px", "min-width": "min(100%, 300px)"},
-            **row,
-        )
-        right = pn.Column(
-            self._task,
-            pn.Row(self._set, self._size, **row),
-            self._loss,
-            self._kernel,
-            self._C,
-            self._gamma,
-            self._degree,
-            self._epsilon,
-            self._delta,
-            self._copy,
-            self._script,
-            self._edits,
-            self._seen,
-            styles={"flex": "1 1 280px", "min-width": "min(100%, 260px)"},
-            **row,
-        )
+        settings = [getattr(self, f"_{name}") for name in SETTINGS]
+        left = [drawing, self._pane, self._legend, self._words]
+        right = [self._task, pn.Row(self._set, self._size, **row), *settings]
+        right += [self._copy, self._script, self._edits, self._seen]
+        wide = {"flex": "3 1 420px", "min-width": "min(100%, 300px)"}
+        narrow = {"flex": "1 1 280px", "min-width": "min(100%, 260px)"}
+        parts = pn.Column(*left, styles=wide, **row), pn.Column(*right, styles=narrow, **row)
         self._show_controls()
-        return pn.FlexBox(left, right, gap="16px", sizing_mode="stretch_width")
+        return pn.FlexBox(*parts, gap="16px", sizing_mode="stretch_width")
 
     def _sets(self, task: str) -> dict[str, str]:
         named = {name: name for name, one in POINT_SETS.items() if one.task == task}
         return {"drawn by hand": "", **named}
-
-    def _weights(self, task: str) -> list[float]:
-        return CLASS_C if task == "classes" else CURVE_C
 
     def _pens(self, task: str) -> dict[str, str]:
         if task == "curve":
@@ -516,15 +482,8 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
     def _on_setting(self, *_: Any) -> None:
         if self._setting:
             return
-        self.playground = self.playground.change(
-            loss=self._loss.value,
-            kernel=self._kernel.value,
-            C=self._C.value,
-            gamma=self._gamma.value,
-            degree=self._degree.value,
-            epsilon=self._epsilon.value,
-            delta=self._delta.value,
-        )
+        said = {name: getattr(self, f"_{name}").value for name in SETTINGS}
+        self.playground = self.playground.change(**said)
         self._show_controls()
         self._ask()
 
@@ -533,7 +492,7 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         self._setting = True
         try:
             self._loss.param.update(options=_named(LOSSES[task]), value=next(iter(LOSSES[task])))
-            weights = self._weights(task)
+            weights = WEIGHTS[task]
             self._C.param.update(options=weights, value=_nearest(self._C.value, weights))
             self._pen.param.update(options=self._pens(task), value="0")
             sets = self._sets(task)
@@ -558,12 +517,6 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
         curve = self.playground.settings.task == "curve"
         tool.add = pen != "erase"
         tool.default_overrides = {"label": "y" if curve else pen}
-
-    def _on_undo(self, *_: Any) -> None:
-        self._replace(self.playground.undo())
-
-    def _on_clear(self, *_: Any) -> None:
-        self._replace(self.playground.clear())
 
     def _replace(self, playground: Playground) -> None:
         """Show other points, of no set."""
@@ -659,20 +612,20 @@ class PlaygroundView(pn.viewable.Viewer):  # type: ignore[misc]
     def _show_script(self) -> None:
         """Send the script of the last picture."""
         picture = self.picture
-        self._script.object = f"<pre style='{PRE}'>{escape(picture.short_script)}</pre>"
+        self._script.object = f"<pre style='{PRE}'>{escape(picture.script)}</pre>"
         self._text.data = {"text": [picture.script]}
         self._copy.disabled = not picture.script
         self._push()
-
-    def _on_painted(self, *_: Any) -> None:
-        self._painted.set()
 
     def _push(self) -> None:
         """Send changes of the figure to a notebook, which a server does by itself."""
         pn.io.push_notebook(self._pane)
 
 
-PRE = "white-space: pre-wrap; font-size: 12px; line-height: 1.45; margin: 0 0 8px;"
+PRE = (
+    "white-space: pre-wrap; font-size: 12px; line-height: 1.45; margin: 0 0 8px; "
+    "max-height: 24em; overflow: auto;"
+)
 TEXT = "font-size: 14px; line-height: 1.45; margin: 6px 0;"
 
 
@@ -737,31 +690,3 @@ def _named(words: dict[str, str]) -> dict[str, str]:
 
 def _nearest(value: float, values: list[float]) -> float:
     return min(values, key=lambda one: abs(np.log(one / value)))
-
-
-def playground_view(
-    playground: Playground | None = None, *, theme: Theme = LIGHT
-) -> PlaygroundView:
-    """Return the playground as a Panel object with its own callbacks.
-
-    Parameters
-    ----------
-    playground : Playground, optional
-        Points and settings to begin with; two moons by default.
-    theme : Theme, default=LIGHT
-        Colours of the figure.
-
-    Returns
-    -------
-    PlaygroundView
-        Its `playground` has the points drawn so far, and its `picture` the last fit.
-
-    Examples
-    --------
-    >>> from mercer_studio.browser.playground import Playground
-    >>> from mercer_studio.browser.playground.view import playground_view
-    >>> view = playground_view(Playground.from_set("two circles", 60, C=10.0))
-    >>> view.picture.recipe.call()
-    'SVC(C=10.0, kernel="rbf", gamma=1.0)'
-    """
-    return PlaygroundView(playground, theme)
