@@ -104,7 +104,7 @@ add("QuantileSVR", Y, quantile=0.3)
 add("NuSVR", Y, nu=0.4)
 add("HeteroscedasticNuSVR", Y, nu=0.3)
 add("HeteroscedasticSVR", Y, upper=0.2, lower=0.05)
-for _name in ("TermSelector", "LSSVR", "KernelRegressor", "RobustLSSVR", "AdditiveRegressor"):
+for _name in ("LSSVR", "KernelRegressor", "RobustLSSVR", "AdditiveRegressor"):
     add(_name, Y)
 for _name in ("ThinPlateSpline", "QuantileBand", "SupportVectorTube", "SparseRegressor"):
     add(_name, Y)
@@ -118,14 +118,15 @@ add(
     Y,
     errors=mercer.regularizers.AutoRegressive(0.4),
 )
-add("MultiOutputSVR", Y, tol=1e-9)
+add("mercer_research.estimators.TermSelector", Y)
+add("mercer_research.estimators.MultiOutputSVR", Y, tol=1e-9)
 add("MissingInputRegressor", Y, **HOLES)
 add("mercer_research.estimators.HardTubeSVR", Y, epsilon=0.3)
 add("SmoothingSpline", Y, **LINE)
 add("SparseAdditiveRegressor", Y, mu=1.0, refit=False)
 add("ConformalRegressor", Y, estimator=mercer.LSSVR(gamma=0.5), cv=FOLDS)
 add(
-    "RegimeSwitchingRegressor",
+    "mercer_research.estimators.RegimeSwitchingRegressor",
     np.where(np.arange(N) < N // 2, Y, -Y),
     outputs=SHORT,
     estimator=mercer.LSSVR(gamma=0.5),
@@ -137,9 +138,10 @@ for _name in ("LSSVRCV", "SVRCV"):
 # Machines for classes.
 for _name in ("SVC", "NuSVC", "LSSVC", "KernelClassifier", "KernelLogisticRegression"):
     add(_name, TWO)
-for _name in ("AdditiveClassifier", "LeaveOneOutSVC", "SparseClassifier", "MissingInputClassifier"):
+for _name in ("AdditiveClassifier", "SparseClassifier", "MissingInputClassifier"):
     add(_name, TWO)
-add("AdaptiveMarginSVC", TWO, lam=0.5)
+add("mercer_research.estimators.LeaveOneOutSVC", TWO)
+add("mercer_research.estimators.AdaptiveMarginSVC", TWO, lam=0.5)
 add("mercer_research.estimators.NuSparseClassifier", TWO, nu=0.4)
 add("ShapeConstrainedClassifier", TWO)
 add("mercer_research.estimators.HardMarginSVC", TWO, kernel="rbf", gamma=10.0)

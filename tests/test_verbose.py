@@ -22,17 +22,12 @@ from mercer import (
     UniversalKriging,
 )
 from mercer._fitting import ending
-from mercer.estimators import (
-    AdaptiveMarginSVC,
-    RegimeSwitchingRegressor,
-    SparseAdditiveClassifier,
-    SparseAdditiveRegressor,
-)
+from mercer.estimators import SparseAdditiveClassifier, SparseAdditiveRegressor
 from mercer.manifold import PrincipalCurve, PrincipalManifold
 from mercer.regularizers import Increasing
 from mercer.selection import LSSVCCV, LSSVRCV, SVCCV, SVRCV
 from mercer_research.density import KernelCDF
-from mercer_research.estimators import HardMarginSVC
+from mercer_research.estimators import AdaptiveMarginSVC, HardMarginSVC, RegimeSwitchingRegressor
 from mercer_research.fusion import SparseSubstrate, SparseSubstrateClassifier
 from mercer_research.linear import MarginBoost, PlausibleLeastSquares, RBFNetwork
 from mercer_research.manifold import KPlanes, PrincipalManifoldCV, VectorQuantizer

@@ -32,7 +32,6 @@ from mercer import (
     ShapeConstrainedRegressor,
 )
 from mercer.estimators import (
-    AdaptiveMarginSVC,
     HeteroscedasticNuSVR,
     HeteroscedasticSVR,
     MissingInputClassifier,
@@ -44,7 +43,13 @@ from mercer.estimators import (
 )
 from mercer.kernels import Gaussian
 from mercer.regularizers import Constant, Convex, Functions, Increasing
-from mercer_research.estimators import HardMarginSVC, NuSparseClassifier, NuSparseRegressor
+from mercer_research.estimators import (
+    AdaptiveMarginSVC,
+    HardMarginSVC,
+    NuSparseClassifier,
+    NuSparseRegressor,
+    WorstCase,
+)
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "knowledge.json"
@@ -190,7 +195,7 @@ CASES: dict[str, Case] = {
     "gaps, expected, squared": Case(lambda: MissingInputRegressor(kernel=KERNEL), gaps),
     "gaps, expected, hinge": Case(lambda: MissingInputClassifier(kernel=KERNEL), gaps_in_classes),
     "gaps, worst case, hinge": Case(
-        lambda: MissingInputClassifier(kernel=KERNEL, strategy="worst"), gaps_in_classes
+        lambda: MissingInputClassifier(kernel=KERNEL, strategy=WorstCase()), gaps_in_classes
     ),
 }
 

@@ -18,9 +18,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import KernelRegressor
-from mercer.estimators import TermSelector
 from mercer.kernels import Gaussian
 from mercer.regularizers import Breaks, Constant
+from mercer_research.estimators import TermSelector
 
 rng = np.random.default_rng(4)
 x = np.sort(rng.uniform(-5, 5, 80))

@@ -14,10 +14,11 @@ from compressible import MACHINES, fitted, iris, points, surface, values
 from mercer import LSSVC, LSSVR, SVC, SVR, SmoothingSpline, UniversalKriging
 from mercer.compression import compress
 from mercer.data import Arrays
-from mercer.estimators import AdaptiveMarginSVC, CollapsedMachine, IndefiniteKernel
+from mercer.estimators import IndefiniteKernel
 from mercer.kernels import Gaussian, Matern, StringSpectrum
 from mercer.regularizers import Columns, Constant
 from mercer.selection import LSSVRCV
+from mercer_research.estimators import AdaptiveMarginSVC, CollapsedMachine
 
 METHODS = ["greedy", "projection", "preimage", "stratified", "sup"]
 

@@ -17,11 +17,11 @@ from mercer import (
     UniversalKriging,
 )
 from mercer.data import as_source
-from mercer.estimators import RobustLSSVR, TermSelector, ThinPlateSpline
+from mercer.estimators import RobustLSSVR, ThinPlateSpline
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.regularizers import AutoRegressive
 from mercer.regularizers.null_space import Empty
-from mercer_research.estimators import RegularizationNetwork
+from mercer_research.estimators import RegularizationNetwork, TermSelector
 
 N = 120
 rng = np.random.default_rng(5)

@@ -77,11 +77,11 @@ REGRESSION = [
     *(
         mercer.ShapeConstrainedRegressor([Increasing(0)]),
         mercer.estimators.ThinPlateSpline(),
-        mercer.estimators.TermSelector(),
+        mercer_research.estimators.TermSelector(),
     ),
     *(
         mercer.estimators.SparseAdditiveRegressor(mu=1.0),
-        mercer.estimators.RegimeSwitchingRegressor(),
+        mercer_research.estimators.RegimeSwitchingRegressor(),
     ),
     *(linear.Bridge(), linear.FusedRidge(cv=3), linear.LassoConstrained(1.0)),
     *(linear.LeastSquaresAmongstAlternatives(), linear.NadarayaWatson(), linear.NormRegression()),
@@ -98,8 +98,8 @@ REGRESSION = [
 BINARY = [
     mercer.KernelLogisticRegression(),
     *(
-        mercer.estimators.LeaveOneOutSVC(),
-        mercer.estimators.AdaptiveMarginSVC(),
+        mercer_research.estimators.LeaveOneOutSVC(),
+        mercer_research.estimators.AdaptiveMarginSVC(),
         mercer.estimators.MissingInputClassifier(),
     ),
     *(
@@ -147,7 +147,7 @@ CASES = [
     (mercer.SmoothingSpline(), X[:, :1], SIGNAL, MANY[:, :1]),
     (mercer.CensoredRegressor(), X, ENDS, MANY),
     (mercer_research.estimators.HardMarginSVC(), X, X[:, 0] > 0.0, MANY),
-    (mercer.estimators.MultiOutputSVR(), X, np.column_stack([SIGNAL, X[:, 2]]), MANY),
+    (mercer_research.estimators.MultiOutputSVR(), X, np.column_stack([SIGNAL, X[:, 2]]), MANY),
 ]
 # Machines without settings of their own here.
 for new in unlisted({type(case[0]).__name__ for case in CASES}).values():

@@ -22,7 +22,6 @@ from mercer import (
 from mercer._fitting import AllOrNothing
 from mercer.estimators import (
     HuberSVR,
-    LeaveOneOutSVC,
     RobustLSSVR,
     SparseAdditiveRegressor,
     SupportVectorTube,
@@ -32,7 +31,7 @@ from mercer.preprocessing import Imputer
 from mercer.selection import LSSVCCV, LSSVRCV
 from mercer.solvers import ConvergenceWarning, Status
 from mercer_research.density import KernelCDF
-from mercer_research.estimators import GeneralizedLeastSquares, HardTubeSVR
+from mercer_research.estimators import GeneralizedLeastSquares, HardTubeSVR, LeaveOneOutSVC
 from mercer_research.selection import FixedComplexity
 
 RNG = np.random.default_rng(0)

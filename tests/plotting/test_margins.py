@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from mercer import SVC
-from mercer.estimators import LeaveOneOutSVC
 from mercer.inspect import margin_report
-from mercer.plotting import AdaptiveMarginDisplay, MarginDisplay
+from mercer.plotting import MarginDisplay
 from mercer_research.diagnostics import TwoGaussians
 
 X, Y = TwoGaussians([1.0], [-1.0]).draw(40, 0)
@@ -30,12 +29,3 @@ def test_distribution():
     far = MarginDisplay(report=report).plot(geometric=True)
     np.testing.assert_allclose(far.line_.get_xdata(), np.sort(report.geometric))
     assert far.ax_.get_xlabel() == "distance"
-
-
-def test_required_margins():
-    machine = LeaveOneOutSVC().fit(X, Y)
-    display = AdaptiveMarginDisplay.from_estimator(machine)
-    drawn = np.concatenate([display.points_.get_offsets(), display.carriers_.get_offsets()])
-    assert len(display.carriers_.get_offsets()) == len(machine.support_)
-    np.testing.assert_allclose(np.sort(drawn[:, 0]), np.sort(machine.left_out_margins_))
-    np.testing.assert_allclose(np.sort(drawn[:, 1]), np.sort(machine.required_margins_))

@@ -1,8 +1,5 @@
 """The names of the room: read by type checkers, and when one of them is first used."""
 
-from mercer.estimators.adaptive_margin import AdaptiveMarginSVC as AdaptiveMarginSVC
-from mercer.estimators.adaptive_margin import CollapsedMachine as CollapsedMachine
-from mercer.estimators.adaptive_margin import LeaveOneOutSVC as LeaveOneOutSVC
 from mercer.estimators.additive import AdditiveClassifier as AdditiveClassifier
 from mercer.estimators.additive import AdditiveRegressor as AdditiveRegressor
 from mercer.estimators.additive import Component as Component
@@ -24,9 +21,7 @@ from mercer.estimators.missing import MissingInputClassifier as MissingInputClas
 from mercer.estimators.missing import MissingInputRegressor as MissingInputRegressor
 from mercer.estimators.missing_risks import ExpectedRisk as ExpectedRisk
 from mercer.estimators.missing_risks import MeanEmbedding as MeanEmbedding
-from mercer.estimators.missing_risks import WorstCase as WorstCase
 from mercer.estimators.one_class import OneClassSVM as OneClassSVM
-from mercer.estimators.regimes import RegimeSwitchingRegressor as RegimeSwitchingRegressor
 from mercer.estimators.robust import RobustLSSVR as RobustLSSVR
 from mercer.estimators.shaped import ShapeConstrainedClassifier as ShapeConstrainedClassifier
 from mercer.estimators.shaped import ShapeConstrainedRegressor as ShapeConstrainedRegressor
@@ -41,11 +36,9 @@ from mercer.estimators.svr import SVR as SVR
 from mercer.estimators.svr import HuberSVR as HuberSVR
 from mercer.estimators.svr import NuSVR as NuSVR
 from mercer.estimators.svr import QuantileSVR as QuantileSVR
-from mercer.estimators.terms import TermSelector as TermSelector
 from mercer.estimators.tube import SupportVectorTube as SupportVectorTube
 from mercer.estimators.tubes import HeteroscedasticNuSVR as HeteroscedasticNuSVR
 from mercer.estimators.tubes import HeteroscedasticSVR as HeteroscedasticSVR
-from mercer.estimators.vector import MultiOutputSVR as MultiOutputSVR
 from mercer.machines.expansion import IndefiniteKernel as IndefiniteKernel
 from mercer.machines.shaping import Knowledge as Knowledge
 from mercer.machines.unpenalized import CollinearColumns as CollinearColumns

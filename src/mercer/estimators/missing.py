@@ -45,7 +45,7 @@ MIN_COMPONENT_SHARE = 1e-3
 
 
 class BreakdownWarning(UserWarning):
-    """So many cells are missing that the worst case leaves nothing but a constant."""
+    """So many cells are missing that nothing is left but a constant."""
 
 
 @settings
@@ -207,16 +207,15 @@ class MissingInputs(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
 
 @settings
 class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc]
-    r"""Regression on rows with gaps, by the expected or by the worst loss of each.
+    r"""Regression on rows with gaps, by the expected loss of each.
 
     .. math:: \min_{f_1, \dots, b} \tfrac12 \sum_p \|f_p\|^2 + C \sum_i s_i\, R_i, \qquad
               f(x) = b + \sum_p f_p(x^{(p)})
 
     where :math:`R_i` is the loss of a row without gaps, and otherwise its mean
-    (:class:`~mercer.estimators.ExpectedRisk`), the loss of the mean of f
-    (:class:`~mercer.estimators.MeanEmbedding`) or the largest loss
-    (:class:`~mercer.estimators.WorstCase`) over what the gaps leave open. No row is dropped, and
-    new rows may have gaps as well.
+    (:class:`~mercer.estimators.ExpectedRisk`) or the loss of the mean of f
+    (:class:`~mercer.estimators.MeanEmbedding`) over what the gaps leave open. No row is dropped,
+    and new rows may have gaps as well.
 
     Parameters
     ----------
@@ -226,11 +225,10 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
         The kernel of every component, or of each by its name.
     components : {"each", "pairs", "joint"}, list or dict, default="each"
         A function of every column; these and one of every two columns; one of all columns; or
-        columns and groups of them, by position or name. In the worst case a component is missing
-        where any of its columns is.
-    strategy : {"expected", "embedded", "worst"} or GapStrategy, default="expected"
-        How a row with gaps is charged: by :class:`~mercer.estimators.ExpectedRisk`,
-        :class:`~mercer.estimators.MeanEmbedding` or :class:`~mercer.estimators.WorstCase`.
+        columns and groups of them, by position or name.
+    strategy : {"expected", "embedded"} or GapStrategy, default="expected"
+        How a row with gaps is charged: by :class:`~mercer.estimators.ExpectedRisk` or
+        :class:`~mercer.estimators.MeanEmbedding`.
     C : float, default=1.0
         Weight of the summed losses against the norms.
     gamma, degree, coef0 :
@@ -299,7 +297,7 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
         return y[:, None], np.ones(len(y))
 
     def predict(self, X: PointsLike) -> Array:
-        """Predict targets; missing cells contribute their mean, or nothing in the worst case.
+        """Predict targets; missing cells contribute their mean.
 
         Parameters
         ----------
@@ -331,12 +329,10 @@ class MissingInputRegressor(RegressorMixin, MissingInputs):  # type: ignore[misc
 
 @settings
 class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[misc]
-    r"""Classification of rows with gaps, by the expected or by the worst loss of each.
+    r"""Classification of rows with gaps, by the expected loss of each.
 
-    The functional is that of :class:`MissingInputRegressor` with a loss of the margin; the worst
-    case of the hinge loss charges a row for the largest values of the components that it lacks,
-    :math:`\max(0, 1 - y_i f_{\text{there}}(x_i) + \sum_{p \text{ missing}} t_p)`. Several classes
-    are decided by one function a class against the rest.
+    The functional is that of :class:`MissingInputRegressor` with a loss of the margin. Several
+    classes are decided by one function a class against the rest.
 
     Parameters
     ----------
@@ -373,7 +369,7 @@ class MissingInputClassifier(ClassifierMixin, MissingInputs):  # type: ignore[mi
     >>> X = rng.uniform(-2, 2, (200, 3))
     >>> y = X[:, 0] ** 2 + X[:, 1] > 1
     >>> X[rng.uniform(size=X.shape) < 0.1] = np.nan
-    >>> machine = MissingInputClassifier(strategy="worst", C=3.0, abstain="open").fit(X, y)
+    >>> machine = MissingInputClassifier(C=3.0, abstain="open").fit(X, y)
     >>> machine.predict([[0.0, -1.0, np.nan], [np.nan, np.nan, 0.0]])
     array([False, 'open'], dtype=object)
     """

@@ -30,7 +30,7 @@ def with_gaps(model: Any) -> tuple[Callable[[Value], tuple[Value, Value, Value]]
     if not isinstance(reading, ByComponent):
         raise CannotConvert(
             f"{type(model).__name__} averages over random completions of the gaps of a row, which "
-            "are no operators: fit it with strategy='worst', or components of single columns."
+            "are no operators: fit it with components of single columns."
         )
     parts, d = reading.parts, len(reading.b)
     lifted = [

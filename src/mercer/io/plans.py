@@ -15,12 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._typing import Array
-from mercer.estimators import (
-    ConformalRegressor,
-    Forecaster,
-    RegimeSwitchingRegressor,
-    TermSelector,
-)
+from mercer.estimators import ConformalRegressor, Forecaster
 from mercer.estimators.structure import SparseAdditiveClassifier, SparseAdditiveRegressor
 from mercer.io.automatic import (
     Forms,
@@ -194,10 +189,8 @@ def _auto_classifier(model: AutoClassifier) -> Plan:
 
 register(
     {
-        RegimeSwitchingRegressor: refuse("predicts a row from those before it, in their order"),
         Forecaster: refuse("continues a series and has no rows as inputs"),
         SelfTuned: _inner("machine_"),
-        TermSelector: _inner("machine_"),
         SparseAdditiveRegressor: _inner("machine_"),
         SparseAdditiveClassifier: _inner("machine_"),
         AutoRegressor: _auto_regressor,

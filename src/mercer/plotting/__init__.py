@@ -14,14 +14,13 @@ from mercer.plotting.kernels import KernelDisplay
 from mercer.plotting.latent_map import LatentMapDisplay
 from mercer.plotting.machine import MachineFilterDisplay
 from mercer.plotting.manifold import ManifoldDisplay
-from mercer.plotting.margins import AdaptiveMarginDisplay, MarginDisplay
+from mercer.plotting.margins import MarginDisplay
 from mercer.plotting.pictures import PreimageDisplay
 from mercer.plotting.shape import ShapeDisplay
 from mercer.plotting.survival import SurvivalCalibrationDisplay, SurvivalDisplay
 from mercer.plotting.table import TableDisplay
 
 __all__ = [
-    "AdaptiveMarginDisplay",
     "ComparisonDisplay",
     "ComponentDisplay",
     "ConvergenceDisplay",

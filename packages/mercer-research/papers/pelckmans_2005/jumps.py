@@ -3,9 +3,9 @@
 import numpy as np
 
 from mercer import KernelRegressor
-from mercer.estimators import TermSelector
 from mercer.kernels import Gaussian
 from mercer.regularizers import Breaks, Constant
+from mercer_research.estimators import TermSelector
 from papers.outcome import Result, at_most, near
 
 X = np.linspace(-5.0, 5.0, 40)

@@ -9,7 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from mercer.estimators import BreakdownWarning, MissingInputClassifier, WorstCase
+from mercer.estimators import BreakdownWarning, MissingInputClassifier
+from mercer_research.estimators import WorstCase
 from papers.outcome import Result, at_least, at_most, near
 
 CENTRES = np.array([[[-0.7, 0.3], [0.3, 0.3]], [[-0.3, 0.7], [0.4, 0.7]]])
@@ -76,7 +77,7 @@ def run(short: bool = False, random_state: int = 0) -> Result:
             X, y = ripley(150, rng)
             validation, (Z, labels) = ripley(100, rng), ripley(1000, rng)
             X = remove(X, share, rng)
-            machine, warned[i, j] = ours("worst", (X, y), validation, weights)
+            machine, warned[i, j] = ours(WorstCase(), (X, y), validation, weights)
             peers = {
                 "worst case": machine,
                 "expected": ours("expected", (X, y), validation, weights)[0],

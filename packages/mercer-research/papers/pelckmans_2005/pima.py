@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mercer.estimators import BreakdownWarning, MeanEmbedding, MissingInputClassifier
+from mercer_research.estimators import WorstCase
 from papers.study import Table
 from papers.tables import load
 
@@ -100,7 +101,7 @@ def machines() -> dict[str, tuple[Any, dict[str, Any]]]:
             {f"{name}gamma": [0.03, 0.1]},
         ),
         "worst case, hinge": (
-            MissingInputClassifier("hinge", strategy="worst", tol=1e-3),
+            MissingInputClassifier("hinge", strategy=WorstCase(), tol=1e-3),
             {"C": [0.1, 1.0]},
         ),
     }

@@ -3,8 +3,9 @@
 import numpy as np
 
 from mercer import LSSVR, SVR
-from mercer.estimators import HuberSVR, RegimeSwitchingRegressor
+from mercer.estimators import HuberSVR
 from mercer.kernels import Gaussian
+from mercer_research.estimators import RegimeSwitchingRegressor
 from mercer_research.linear import RBFNetwork
 from mercer_research.series.autoregression import lag_matrix
 from papers.outcome import Result, at_most, within_factor

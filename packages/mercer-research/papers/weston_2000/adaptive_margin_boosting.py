@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 
-from mercer.estimators import LeaveOneOutSVC
 from mercer.kernels import Gaussian
+from mercer_research.estimators import LeaveOneOutSVC
 from mercer_research.linear import MarginBoost, RBFNetwork, boosting_bound
 from mercer_research.selection.protocols import median_of_five
 from papers.outcome import (

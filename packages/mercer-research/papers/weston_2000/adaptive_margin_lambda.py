@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 
-from mercer.estimators import AdaptiveMarginSVC, LeaveOneOutSVC
 from mercer.kernels import Gaussian
 from mercer.machines.solving import EarlyStop
+from mercer_research.estimators import AdaptiveMarginSVC, LeaveOneOutSVC
 from papers.outcome import Claim, Result, at_least, at_most, near, recorded
 from papers.tables import load
 

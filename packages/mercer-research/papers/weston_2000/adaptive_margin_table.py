@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from mercer import SVC
-from mercer.estimators import LeaveOneOutSVC
 from mercer.kernels import Gaussian
+from mercer_research.estimators import LeaveOneOutSVC
 from mercer_research.selection.protocols import median_of_five
 from papers.outcome import Result, at_most, near
 from papers.tables import load

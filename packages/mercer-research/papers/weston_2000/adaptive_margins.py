@@ -3,9 +3,9 @@
 import numpy as np
 
 from mercer import SVC, NuSVC
-from mercer.estimators import AdaptiveMarginSVC, LeaveOneOutSVC
-from mercer.estimators.adaptive_margin import adaptive_margin_path
 from mercer.kernels import Gaussian
+from mercer_research.estimators import AdaptiveMarginSVC, LeaveOneOutSVC
+from mercer_research.estimators.adaptive_margin import adaptive_margin_path
 from papers.outcome import Result, at_least, at_most, near
 
 LAMS = (0.5, 1.0, 2.0, 5.0, 10.0)

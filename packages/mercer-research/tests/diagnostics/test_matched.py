@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from mercer import SVC
-from mercer.estimators import AdaptiveMarginSVC, SparseClassifier
+from mercer.estimators import SparseClassifier
 from mercer.kernels import Gaussian
 from mercer_research.diagnostics import TwoGaussians, match_errors
+from mercer_research.estimators import AdaptiveMarginSVC
 
 CLASSES = TwoGaussians([1.0, 0.5], [-1.0, 0.0], [[1.0, 0.3], [0.3, 0.5]])
 X, Y = CLASSES.draw(80, 0)

@@ -37,9 +37,9 @@ from mercer import (
     OneClassSVM,
     QuantileBand,
 )
-from mercer.estimators import MultiOutputSVR
 from mercer.kernels import Gaussian, Matern
 from mercer.selection import LSSVRCV, influence, tune
+from mercer_research.estimators import MultiOutputSVR
 from mercer_studio.reporting.compose import _glance
 from mercer_studio.reporting.page import number
 from mercer_studio.reporting.script import script_of

@@ -158,7 +158,7 @@ def match_errors(
     Examples
     --------
     >>> from mercer import SVC
-    >>> from mercer.estimators import AdaptiveMarginSVC
+    >>> from mercer_research.estimators import AdaptiveMarginSVC
     >>> from mercer_research.diagnostics import TwoGaussians, match_errors
     >>> X, y = TwoGaussians([1.0, 0.0], [-1.0, 0.0]).draw(60, 0)
     >>> families = {

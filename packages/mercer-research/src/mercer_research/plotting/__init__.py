@@ -3,6 +3,7 @@
 Figures of these machines; they need matplotlib.
 """
 
+from mercer_research.plotting.adaptive_margins import AdaptiveMarginDisplay
 from mercer_research.plotting.capacity import CapacityDisplay
 from mercer_research.plotting.covering import CoveringDisplay
 from mercer_research.plotting.differogram import DifferogramDisplay
@@ -12,6 +13,7 @@ from mercer_research.plotting.stability_curve import StabilityDisplay
 from mercer_research.plotting.statistics import StatisticsDisplay
 
 __all__ = [
+    "AdaptiveMarginDisplay",
     "CapacityDisplay",
     "CoveringDisplay",
     "DifferogramDisplay",

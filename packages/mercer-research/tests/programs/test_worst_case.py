@@ -6,8 +6,8 @@ import pytest
 from mercer import losses
 from mercer.kernels import Gaussian
 from mercer.programs.variation import Part, VariationProblem
-from mercer.programs.worst import worst_case
 from mercer.reduced.nystrom import NystromMap
+from mercer_research.programs.worst_case import worst_case
 
 MARGINS = [losses.Hinge(), losses.SquaredHinge(), losses.HuberHinge(0.5)]
 RESIDUALS = [

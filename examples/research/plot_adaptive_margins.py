@@ -17,9 +17,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import SVC
-from mercer.estimators import AdaptiveMarginSVC
 from mercer.kernels import Gaussian
-from mercer.plotting import AdaptiveMarginDisplay
+from mercer_research.estimators import AdaptiveMarginSVC
+from mercer_research.plotting import AdaptiveMarginDisplay
 
 rng = np.random.default_rng(0)
 crosses = rng.normal((-1.0, 0.0), 0.5, size=(20, 2))

@@ -17,6 +17,8 @@ from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions, fit_context
 from mercer._typing import Array, Constraints, Function, PointsLike, TargetsLike
 from mercer.estimators.general import KernelRegressor
+from mercer.io.plans import plan_of
+from mercer.io.registry import register
 from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.machines.best_linear import BestLinear
@@ -90,7 +92,7 @@ class TermSelector(RegressorMixin, Expansion):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import TermSelector
+    >>> from mercer_research.estimators import TermSelector
     >>> from mercer.kernels import Gaussian
     >>> x = np.linspace(-5, 5, 60)
     >>> y = np.sinc(x / np.pi) + (x > 1.11)
@@ -245,3 +247,6 @@ def _left(A: Array, t: Array) -> float:
     """Return the squared length of what columns leave of a vector."""
     r = t - A @ np.linalg.lstsq(A, t, rcond=None)[0] if A.shape[1] else t
     return float(r @ r)
+
+
+register({TermSelector: lambda model: plan_of(model.machine_)})

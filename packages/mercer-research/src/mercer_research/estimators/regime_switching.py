@@ -24,6 +24,7 @@ from mercer._fitting import AllOrNothing, say
 from mercer._settings import KW_ONLY, settings
 from mercer._typing import Array, PointsLike, Seed, TargetsLike
 from mercer.estimators.ls_svm import LSSVR
+from mercer.io.registry import refuse, register
 
 __all__ = ["RegimeSwitchingRegressor"]
 
@@ -72,7 +73,7 @@ class RegimeSwitchingRegressor(AllOrNothing, BaseEstimator):  # type: ignore[mis
     --------
     >>> import numpy as np
     >>> from mercer import LSSVR
-    >>> from mercer.estimators import RegimeSwitchingRegressor
+    >>> from mercer_research.estimators import RegimeSwitchingRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (200, 1))
     >>> y = np.where(np.arange(200) < 100, X[:, 0], -X[:, 0])
@@ -159,3 +160,6 @@ def _averaged(values: Array, window: int) -> Array:
 def _softmax(values: Array) -> Array:
     e = np.exp(values - np.max(values, axis=1, keepdims=True))
     return np.asarray(e / np.sum(e, axis=1, keepdims=True))
+
+
+register({RegimeSwitchingRegressor: refuse("predicts a row from those before it, in their order")})

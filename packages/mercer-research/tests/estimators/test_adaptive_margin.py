@@ -9,16 +9,16 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from mercer import SVC
-from mercer.estimators import (
+from mercer.kernels import Gaussian, Linear, Polynomial
+from mercer.regularizers import Constant
+from mercer_research.estimators import (
     AdaptiveMarginSVC,
     CollapsedMachine,
     LeaveOneOutSVC,
     adaptive_margin,
 )
-from mercer.estimators.adaptive_margin import adaptive_margin_path
-from mercer.kernels import Gaussian, Linear, Polynomial
-from mercer.programs import margin
-from mercer.regularizers import Constant
+from mercer_research.estimators.adaptive_margin import adaptive_margin_path
+from mercer_research.programs import adaptive_margin as margin
 
 KERNEL = Gaussian(0.7)
 

@@ -20,10 +20,10 @@ from mercer.machines.low_rank import LowRankProblem
 from mercer.machines.outputs import Outputs
 from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
-from mercer.programs.vector_tube import VectorTube
 from mercer.solvers import Solution
 from mercer.solvers.rounding import SUMMATION_ROUNDING
 from mercer.solvers.status import MAX_RELATIVE_GAP
+from mercer_research.programs.vector_valued_tube import VectorTube
 
 __all__ = ["MultiOutputSVR"]
 
@@ -75,7 +75,7 @@ class MultiOutputSVR(Outputs):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import MultiOutputSVR
+    >>> from mercer_research.estimators import MultiOutputSVR
     >>> t = np.linspace(0, 6, 40)[:, None]
     >>> Y = np.column_stack([np.cos(t[:, 0]), np.sin(t[:, 0])])
     >>> machine = MultiOutputSVR(C=10.0).fit(t, Y)

@@ -7,9 +7,9 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators import TermSelector
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.regularizers import Breaks, Columns, Constant, Empty, Functions, Polynomial
+from mercer_research.estimators import TermSelector
 
 WIDTH = Gaussian(np.sqrt(2.0))  # exp(-d^2 / 4)
 GRID = np.linspace(-5.0, 5.0, 40)

@@ -60,7 +60,7 @@ class VectorTube:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.programs.vector_tube import VectorTube
+    >>> from mercer_research.programs.vector_valued_tube import VectorTube
     >>> Y = np.array([[3.0, 4.0], [0.0, 0.0]])
     >>> found = VectorTube(np.eye(2), Y, np.full(2, 2.0), np.zeros((2, 0)), 1.0).solve()
     >>> found.a.reshape(2, 2).round(4) + 0.0

@@ -38,11 +38,11 @@ from mercer.machines.subproblems import (
 )
 from mercer.machines.unpenalized import intercept_of
 from mercer.problems.risk import RegularizedRisk
-from mercer.programs.margin import MarginAnswer, MarginProgram
 from mercer.regularizers.null_space import Empty, NullSpace
 from mercer.solvers import Solution, Status
 from mercer.solvers.rounding import decision_error
 from mercer.solvers.status import check
+from mercer_research.programs.adaptive_margin import MarginAnswer, MarginProgram
 
 __all__ = [
     "AdaptiveMarginPath",
@@ -374,7 +374,7 @@ class AdaptiveMarginSVC(_AdaptiveMargin):
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import AdaptiveMarginSVC
+    >>> from mercer_research.estimators import AdaptiveMarginSVC
     >>> from mercer.kernels import Gaussian
     >>> X = np.array([[-1.2], [-1.0], [-0.8], [0.8], [1.0], [1.2], [0.9]])
     >>> y = np.array([0, 0, 0, 1, 1, 1, 0])
@@ -436,7 +436,7 @@ class LeaveOneOutSVC(_AdaptiveMargin):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from mercer.estimators import LeaveOneOutSVC
+    >>> from mercer_research.estimators import LeaveOneOutSVC
     >>> X, y = load_iris(return_X_y=True)
     >>> machine = LeaveOneOutSVC().fit(X, y)
     >>> round(machine.score(X, y), 2)
@@ -524,8 +524,8 @@ def adaptive_margin_path(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators import AdaptiveMarginSVC
-    >>> from mercer.estimators.adaptive_margin import adaptive_margin_path
+    >>> from mercer_research.estimators import AdaptiveMarginSVC
+    >>> from mercer_research.estimators.adaptive_margin import adaptive_margin_path
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
     >>> path = adaptive_margin_path(AdaptiveMarginSVC(), X, X[:, 0] > 0, [0.5, 1.0, 2.0])
     >>> path.lams, bool(np.all(np.diff(path.objectives) <= 1e-9))

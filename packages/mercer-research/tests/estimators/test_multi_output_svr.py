@@ -6,9 +6,9 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVR
-from mercer.estimators import MultiOutputSVR
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.regularizers import Empty, Polynomial
+from mercer_research.estimators import MultiOutputSVR
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (40, 2))

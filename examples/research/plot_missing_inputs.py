@@ -21,6 +21,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer.estimators import MissingInputClassifier
+from mercer_research.estimators import WorstCase
 
 sys.path.append(str(Path.cwd().parents[1] / "packages" / "mercer-research"))
 
@@ -37,7 +38,7 @@ data = json.loads(results.read_text(encoding="utf-8"))["result"]["data"]
 
 rng = np.random.default_rng(3)
 X, y = ripley(150, rng)
-machine = MissingInputClassifier(strategy="worst", C=10.0, tol=1e-4, abstain=0)
+machine = MissingInputClassifier(strategy=WorstCase(), C=10.0, tol=1e-4, abstain=0)
 machine.fit(remove(X, 0.05, rng), y)
 new, classes = ripley(40, rng)
 new[np.arange(40), rng.integers(0, 2, 40)] = np.nan

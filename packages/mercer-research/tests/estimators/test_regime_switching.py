@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import LSSVR
-from mercer.estimators import RegimeSwitchingRegressor
+from mercer_research.estimators import RegimeSwitchingRegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (240, 1))
