@@ -23,7 +23,7 @@ from data import MISSING, draw, table
 from mercer import LSSVC, LSSVR
 from mercer.kernels import Gaussian, Kernel, Laplacian
 from mercer.selection import tune
-from mercer.selection._statement import state
+from mercer.selection.least_squares_problem import state
 from mercer.selection.objective import Objective
 from mercer.selection.space import Space
 from mercer.smoothing.criteria import Evidence

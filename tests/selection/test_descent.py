@@ -10,11 +10,9 @@ from data import MISSING, draw
 from mercer import LSSVR
 from mercer.kernels import Gaussian, Laplacian, Linear, PeriodicGaussian, RationalQuadratic
 from mercer.selection import tune
-from mercer.selection._statement import Statement, state
-from mercer.selection.limits import LARGEST, NARROW, WIDE, Limits
-from mercer.selection.objective import Objective
-from mercer.selection.quasi_newton import descend
-from mercer.selection.space import Space
+from mercer.selection.least_squares_problem import Statement, state
+from mercer.selection.objective import Objective, bfgs
+from mercer.selection.space import LARGEST, NARROW, WIDE, Limits, Space
 from mercer.smoothing import Spectral
 from mercer.smoothing.criteria import Evidence
 from mercer.smoothing.factored import Factored
@@ -267,8 +265,8 @@ def test_descents_stay_between_bounds_and_pass_undefined_points():
         options={"ftol": 1e-15},
     )
     # Curvatures that are a hundred times too small make the first step far too long.
-    found = descend(function, np.array([0.5, -0.5]), box, 100.0 * np.eye(2), 1e-13, 60)
+    found = bfgs(function, np.array([0.5, -0.5]), box, 100.0 * np.eye(2), 1e-13, 60)
     assert not found.spent
     assert_allclose(found.x, exact.x, atol=1e-5)
     assert np.all(np.linalg.eigvalsh(found.inverse) > 0)
-    assert descend(function, np.array([0.5, -0.5]), box, np.eye(2), 1e-13, 1).spent
+    assert bfgs(function, np.array([0.5, -0.5]), box, np.eye(2), 1e-13, 1).spent

@@ -9,7 +9,7 @@ from mercer import LSSVR, SVC, tune
 from mercer._deadline import time_left
 from mercer.estimators import RobustLSSVR
 from mercer.selection import objective, refits
-from mercer.selection.pace import KEPT, LEAST, Pace, Stop
+from mercer.selection.objective import KEPT, LEAST, Pace, Stop
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 2))

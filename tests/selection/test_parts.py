@@ -6,9 +6,8 @@ import numpy as np
 
 from mercer.kernels import Gaussian
 from mercer.machines.leaf_settings import left_out
-from mercer.selection.local_tuning import PARTS, _parts
+from mercer.selection.local_tuning import BETTER, PARTS, _parts, polish
 from mercer.selection.objective import ALIKE, Objective
-from mercer.selection.polishing import BETTER, polish
 from mercer.selection.space import Space
 
 

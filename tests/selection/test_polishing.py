@@ -7,9 +7,9 @@ from mercer import LSSVR, SVR
 from mercer.kernels import Gaussian, Laplacian
 from mercer.local import Local
 from mercer.machines.leaf_settings import left_out
-from mercer.selection import polishing, tune
-from mercer.selection._statement import state
-from mercer.selection.polishing import moves, polish
+from mercer.selection import local_tuning, tune
+from mercer.selection.least_squares_problem import state
+from mercer.selection.local_tuning import moves, polish
 from mercer.selection.space import Space
 
 
@@ -66,7 +66,7 @@ def test_steps_that_are_worse_in_the_first_part_cost_no_other(monkeypatch):
         asked.append(next(i for i, part in enumerate(parts) if part.Y is Y))
         return left_out(K, B, weights, C, Y)
 
-    monkeypatch.setattr(polishing, "left_out", counted)
+    monkeypatch.setattr(local_tuning, "left_out", counted)
     kernel, C, moved = start, 1.0, {0}
     for _ in range(10):
         if moved:
@@ -92,7 +92,7 @@ def test_what_is_tied_or_not_asked_for_stays(monkeypatch):
     parts = [state(LSSVR(kernel=kernel), x, y)]
     scales = polish(pairs, 1.0, parts)[0].length_scale
     assert scales[1] == pytest.approx(2.0 * scales[0])
-    monkeypatch.setattr(polishing, "TRIALS", 1)
+    monkeypatch.setattr(local_tuning, "TRIALS", 1)
     assert polish(pairs, 3.0, parts)[0].length_scale == pytest.approx([1.0, 2.0, 4.0])
     monkeypatch.undo()
     alone, _, _ = polish(Space.of(kernel, 3, ard=True), 1.0, parts, again={0})

@@ -14,11 +14,14 @@ from mercer.estimators import RobustLSSVR
 from mercer.kernels import Gaussian
 from mercer.machines.base import KernelMachine
 from mercer.selection import tune
-from mercer.selection._statement import state
-from mercer.selection.held_out_losses import held_out_loss
-from mercer.selection.refits import ALIKE, FURTHEST, NEAR, WIDEST, Refits
+from mercer.selection.least_squares_problem import (
+    follows_least_squares,
+    is_least_squares,
+    prepare_statement,
+    state,
+)
+from mercer.selection.refits import ALIKE, FURTHEST, NEAR, WIDEST, Refits, held_out_loss
 from mercer.selection.space import Space
-from mercer.selection.tunable import follows_least_squares, is_least_squares, prepare_statement
 from mercer_research.estimators import HardMarginSVC, PartiallyLinearRegressor
 
 NOISE = 0.3

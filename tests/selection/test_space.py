@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer.kernels import Gaussian, Linear, Matern, RationalQuadratic
-from mercer.selection._statement import Statement
+from mercer.selection.least_squares_problem import Statement
 from mercer.selection.objective import Objective
 from mercer.selection.space import Space
 from mercer.smoothing.criteria import GCV, CrossValidation, Evidence, LeaveOneOut

@@ -10,7 +10,7 @@ from mercer.kernels import Gaussian, Linear
 from mercer.losses import Absolute, Huber
 from mercer.regularizers import AutoRegressive, Polynomial
 from mercer.selection import tune
-from mercer.selection.held_out_losses import held_out_loss
+from mercer.selection.refits import held_out_loss
 from mercer.smoothing import Spectral
 from mercer.smoothing.criteria import CrossValidation, Evidence, LeaveOneOut
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.plotting.base import Axes, BoundaryNorm, Display, Factory
-from mercer.selection.search import Surface, criterion_surface
+from mercer.selection.objective import Surface, criterion_surface
 from mercer.selection.tuning import Tuning
 
 

@@ -1,7 +1,7 @@
 """Choosing hyperparameters: criteria, searches, left-out errors."""
 
 from mercer.selection.leave_one_out_errors import Influence, influence, leave_one_out
-from mercer.selection.search import criterion_surface
+from mercer.selection.objective import criterion_surface
 from mercer.selection.self_tuned import LSSVCCV, LSSVRCV, SVCCV, SVRCV
 from mercer.selection.tuning import Tuning, tune
 

@@ -3,15 +3,22 @@ r"""Hyperparameters of local machines, from parts of the sample that are as dens
 Rows drawn at random from a large sample lie further apart than the rows of a leaf, so what they
 say of length scales holds for a function seen from afar. Here some parts of neighbouring rows are
 tuned one by one. Leave-one-out errors of all parts then decide between what each of them found and
-the medians. A second round divides the sample again, in the metric that was found, and
-:mod:`~mercer.selection.polishing` moves its scales where parts as large as leaves ask for it.
+the medians. A second round divides the sample again, in the metric that was found.
+
+What parts of a leaf say about length scales holds for parts: of categories with many values, and of
+features that few rows tell of, a leaf knows more. So the last word have parts as large as leaves.
+The sum of the logarithms of their exact leave-one-out errors decides, by pattern search: C, all
+length scales, and those of categories are doubled or halved for as long as that helps, then every
+length scale by itself. A step needs one Cholesky factorization a part and no gradient, and only
+that of the first part unless it gains half of its share there.
 """
 
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,20 +27,116 @@ from sklearn.base import clone
 from sklearn.utils import indexable
 
 from mercer._sklearn import safe_indexing
-from mercer._typing import PointsLike, Seed, TargetsLike, WeightsLike
+from mercer._threads import map_blocks
+from mercer._typing import Array, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import take
 from mercer.local import Local
 from mercer.local.tree import equality_columns, grow, sensitivity
 from mercer.machines.base import KernelMachine
-from mercer.selection._statement import Statement, state
-from mercer.selection.pace import Pace
-from mercer.selection.polishing import polish
-from mercer.selection.space import Space
-from mercer.selection.tunable import is_least_squares, prepare_statement
+from mercer.machines.leaf_settings import left_out
+from mercer.selection.least_squares_problem import (
+    Statement,
+    is_least_squares,
+    prepare_statement,
+    state,
+)
+from mercer.selection.objective import Pace, Trial
+from mercer.selection.space import Space, features_of
 from mercer.smoothing import Spectral
+from mercer.smoothing.criteria import Criterion
 
-__all__ = ["is_local", "tune_in_parts"]
+__all__ = ["is_local", "polish", "tune_in_parts"]
+
+
+# Trials in all: those of some thirty length scales.
+TRIALS = 80
+# Logarithm of a likelihood by which a trial must be better.
+BETTER = 1.0
+
+
+def polish(
+    space: Space,
+    C: float,
+    parts: Sequence[Statement],
+    until: float = np.inf,
+    again: set[int] | None = None,
+) -> tuple[Kernel, float, set[int]]:
+    """Return a kernel and a weight whose left-out errors in all parts are smaller, and what moved.
+
+    Parameters
+    ----------
+    space : Space
+        Around the kernel to begin with.
+    C : float
+        The weight of the squared loss to begin with.
+    parts : sequence of Statement
+    until : float
+        Time by ``time.perf_counter`` at which no further trial is begun.
+    again : set of int, optional
+        Length scales that are tried one by one, all by default; others move together only.
+    """
+    theta, trials, moved = space.start(C), 1, set[int]()
+
+    def score(at: Array, most: float) -> list[float]:
+        kernel, weight = space.at(at)
+
+        def one(part: Statement) -> float:
+            K = np.asarray(kernel.symmetric(part.X), dtype=np.float64)
+            return left_out(K, part.B, part.weights, weight, part.Y)
+
+        first = one(parts[0])
+        # Most steps are worse in every part: the first one is asked before the others.
+        return [first, *map_blocks(one, parts[1:])] if first <= most else [np.inf]
+
+    best = score(theta, np.inf)
+    share = 0.5 * BETTER / len(parts)
+    for move in moves(space, int(parts[0].X.shape[1])):
+        alone = len(move) == 1 and int(move[0]) < len(theta) - 1
+        if alone and again is not None and int(move[0]) not in again:
+            continue
+        for step in (np.log(2.0), -np.log(2.0)):
+            found = False
+            while trials < TRIALS and time.perf_counter() < until:
+                trial = theta.copy()
+                trial[move] += step
+                values, trials = score(trial, best[0] - share), trials + 1
+                if not sum(values) < sum(best) - BETTER:
+                    break
+                theta, best, found = trial, values, True
+            if found:
+                moved.update(map(int, move))
+                break
+    return (*space.at(theta), moved)
+
+
+def moves(space: Space, p: int) -> list[NDArray[np.intp]]:
+    """Return what is moved together: C, length scales of categories, all of them, and each.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Laplacian
+    >>> kernel = Laplacian([1.0, 2.0, 3.0], categories=(1, 2))
+    >>> [list(map(int, move)) for move in moves(Space.of(kernel, 3, ard=True), 3)]
+    [[3], [1, 2], [0, 1, 2], [0], [1], [2]]
+    """
+    categories = equality_columns(space.kernel, p)
+    widths: list[int] = []
+    of_categories: list[int] = []
+    size = len(space.start(1.0)) - 1
+    for name, part, tied in space.parts():
+        if name not in space.widths:
+            continue
+        entries = list(range(part.start, part.stop))
+        widths += entries
+        seen = features_of(space.kernel, name, p)
+        if len(tied) == len(seen):
+            alike = np.isin(seen, categories)
+            of_categories += [entry for j, entry in enumerate(entries) if np.all(alike[tied == j])]
+    groups = [[size], of_categories, widths, *([entry] for entry in range(size))]
+    distinct = [group for i, group in enumerate(groups) if group and group not in groups[:i]]
+    return [np.asarray(group, dtype=np.intp) for group in distinct]
+
 
 # Parts in a round, their rows, and rounds: about a second each for ten features.
 PARTS, ROWS, ROUNDS = 6, 1000, 2
@@ -54,40 +157,53 @@ def is_local(estimator: KernelMachine) -> bool:
     return isinstance(how, Local) or (isinstance(how, str) and how == "local")
 
 
+@dataclass(frozen=True)
+class Wishes:
+    """What is asked of a search: arguments of :func:`~mercer.selection.tune`."""
+
+    criterion: Criterion | str
+    parameters: Sequence[str] | None
+    ard: Any
+    fixed: Sequence[str]
+    refine: bool
+    budget: int
+    max_time: float | None
+    max_rows: int
+    starts: int
+    prior: float
+    refit: bool
+    random_state: Seed
+    callback: Callable[[Trial], object]
+
+
 def tune_in_parts(
     search: Callable[..., Any],
     estimator: KernelMachine,
     X: PointsLike,
     y: TargetsLike,
     sample_weight: WeightsLike,
-    *,
-    space: Callable[[Kernel], Space],
-    fixed: Sequence[str],
-    max_rows: int,
-    max_time: float | None,
-    refit: bool,
-    random_state: Seed,
+    wishes: Wishes,
 ) -> Any:
     """Return the tuning of a local machine.
 
     Parameters
     ----------
     search : callable
-        Tunes a machine to a sample, ``search(machine, X, y, sample_weight, max_time)``.
+        Tunes a machine to a sample, ``search(machine, X, y, sample_weight, wishes)``.
     estimator : KernelMachine
         With ``approximation=Local(...)``.
-    space : callable
-        From a kernel to the parameters that may be moved.
-    X, y, sample_weight, fixed, max_rows, max_time, refit, random_state :
+    X, y, sample_weight :
         As in :func:`mercer.selection.tune`.
+    wishes : Wishes
     """
+    max_time, seed = wishes.max_time, wishes.random_state
     pace = Pace(max_time)
     asked = estimator.approximation
     how = asked if isinstance(asked, Local) else Local()
     whole = state(estimator, X, y, sample_weight)
     X, y = indexable(X, y)
     given = {} if sample_weight is None else {"sample_weight": sample_weight}
-    rows = min(max_rows, ROWS, int(how.leaf_size))
+    rows = min(wishes.max_rows, ROWS, int(how.leaf_size))
     machine = clone(estimator).set_params(approximation=None, kernel=whole.kernel)
     if "standardize" in machine.get_params(deep=False):
         machine.set_params(standardize=False)
@@ -95,7 +211,7 @@ def tune_in_parts(
     trials: list[Any] = []
     parameters: dict[str, Any] = {}
     for _ in range(ROUNDS):
-        found, parts = [], _parts(whole, machine.kernel, rows, np.random.default_rng(random_state))
+        found, parts = [], _parts(whole, machine.kernel, rows, np.random.default_rng(seed))
         for part in parts:
             if found and pace.late:
                 break
@@ -103,7 +219,7 @@ def tune_in_parts(
             index = whole.rows[part]
             weights = None if sample_weight is None else np.asarray(sample_weight)[index]
             sample = safe_indexing(X, index), safe_indexing(y, index), weights
-            found.append(search(machine, *sample, left))
+            found.append(search(machine, *sample, replace(wishes, max_time=left, refit=False)))
             trials += found[-1].trials_
             if found[-1].status_ == "stopped":
                 break
@@ -118,13 +234,14 @@ def tune_in_parts(
         for _ in range(ROUNDS):
             if pace.late:
                 break
-            parts = _parts(whole, machine.kernel, large, np.random.default_rng(random_state))
+            parts = _parts(whole, machine.kernel, large, np.random.default_rng(seed))
             last = [whole.of(part) for part in parts[:LAST]]
             squared = is_least_squares(prepare_statement(machine, X, y, sample_weight, last[0]))
             weight = float(machine.C) if squared else _left_out(machine.kernel, last[0])[1]
-            kernel, weight, moved = polish(space(machine.kernel), weight, last, until, moved)
+            space = Space.of(machine.kernel, whole.p, wishes.parameters, wishes.ard)
+            kernel, weight, moved = polish(space, weight, last, until, moved)
             parameters["kernel"] = kernel
-            if squared and "C" not in fixed:
+            if squared and "C" not in wishes.fixed:
                 parameters["C"] = weight
             machine.set_params(**parameters)
     seconds = pace.elapsed
@@ -132,7 +249,7 @@ def tune_in_parts(
     if "standardize" in best.get_params(deep=False):
         best.set_params(standardize=False)
         parameters["standardize"] = False
-    if refit:
+    if wishes.refit:
         with pace.last_fit():
             best.fit(X, y, **given)
     return replace(

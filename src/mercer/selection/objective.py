@@ -1,38 +1,129 @@
-"""Searches for hyperparameters: a criterion of least-squares machines, and its gradient."""
+"""Searches for hyperparameters by criteria with gradients, their trials and their time."""
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, minimize
 
-from mercer._typing import Array
+from mercer._deadline import deadline, time_left
+from mercer._typing import (
+    Array,
+    PointsLike,
+    TargetsLike,
+    WeightsLike,
+)
 from mercer.kernels.base import Kernel
-from mercer.selection import quasi_newton
-from mercer.selection._statement import Statement
-from mercer.selection.limits import ActiveBound, Limits
-from mercer.selection.pace import Pace, Stop
-from mercer.selection.space import Space
+from mercer.machines.base import KernelMachine
+from mercer.selection.least_squares_problem import Statement, state
+from mercer.selection.space import ActiveBound, Limits, Space
 from mercer.smoothing import Spectral
 from mercer.smoothing.criteria import AIC, BIC, GCV, Criterion, Evidence, LeaveOneOut
 from mercer.smoothing.factored import Factored
+from mercer.smoothing.logistic_evidence import LogisticEvidence
 
 __all__ = [
     "CRITERIA",
     "SHORT",
     "Best",
     "Descent",
+    "End",
+    "LogisticObjective",
     "Objective",
+    "Pace",
     "Search",
+    "Stop",
+    "Surface",
     "Trial",
+    "bfgs",
     "criterion_of",
+    "criterion_surface",
     "listed",
+    "work",
 ]
+
+
+# Rows beyond which factors, and not kernel values, are most of the work: 2,000 rows took 24 times
+# as long as 500.
+CUBIC = 2500.0
+# Share of an evaluation that a fit to as many rows takes: a criterion and its gradient are several
+# factorizations, held-out losses several fits.
+FIT = 0.25
+# Largest share of a limit that is kept for the last fit, and the least that this fit is given, in
+# seconds: half a machine is of no use to anybody.
+KEPT, LEAST = 0.5, 0.3
+
+
+class Stop(Exception):  # noqa: N818
+    """Raised when a budget is spent or a callback ends the search."""
+
+
+@dataclass(eq=False)
+class Pace:
+    """The clock of a search, which ends it before an evaluation that would end too late.
+
+    Parameters
+    ----------
+    limit : float, optional
+        Seconds for the search and the fit after it.
+    rows : int, default=0
+        Rows of the fit after it.
+    """
+
+    limit: float | None = None
+    rows: int = 0
+    began: float = field(default_factory=lambda: time.perf_counter())
+    unit: float = 0.0
+    """Seconds of the last evaluation over its work; 0 before there was one."""
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self.began
+
+    @property
+    def late(self) -> bool:
+        """Whether time is used up."""
+        return self.limit is not None and self.elapsed > self.limit
+
+    def start(self, rows: int) -> None:
+        """Begin an evaluation on so many rows, or stop because it would end too late."""
+        time_left()  # ends a search that nobody waits for
+        self._since = self.elapsed
+        if self.limit is None:
+            return
+        fit = min(FIT * self.unit * work(self.rows), KEPT * self.limit)
+        if self.unit and self._since + self.unit * work(rows) + fit > self.limit:
+            raise Stop
+
+    def end(self, rows: int) -> None:
+        """Learn from the evaluation that began last."""
+        self.unit = (self.elapsed - self._since) / work(rows)
+
+    def last_fit(self) -> AbstractContextManager[None]:
+        """Return the limit of the fit after the search: what is left, but not nothing."""
+        if self.limit is None:
+            return nullcontext()
+        return deadline(max(self.limit - self.elapsed, LEAST))
+
+
+def work(rows: int) -> float:
+    """Return the work of an evaluation in arbitrary units.
+
+    Examples
+    --------
+    >>> work(2000) / work(500)
+    24.0
+    """
+    return float(np.square(float(rows)) * (CUBIC + rows))
 
 
 CRITERIA: dict[str, Callable[[], Criterion]] = {
@@ -470,7 +561,7 @@ class Objective(Search):
     def finish(self, statement: Statement, end: Descent, budget: int, stage: str) -> Descent:
         if end.inverse is None:
             return super().finish(statement, end, budget, stage)
-        found = quasi_newton.descend(
+        found = bfgs(
             lambda theta: self.value_and_gradient(statement, theta, stage),
             self.limits.clip(end.theta),
             (self.limits.lower, self.limits.upper),
@@ -543,3 +634,282 @@ def criterion_of(criterion: Criterion | str) -> Criterion:
             f"mercer.smoothing, got {criterion!r}."
         )
     return CRITERIA[criterion]()
+
+
+# A step must bring this share of what its slope promises; it is shortened at most so many times.
+MIN_DESCENT_SHARE, MAX_SHORTENINGS = 1e-4, 6
+# Logarithms by which a step moves one parameter at most.
+MAX_LOG_STEP = 2.0
+# A gain below this share of what is enough, when little more was expected, ends the descent.
+LITTLE_GAIN_SHARE, EXPECTED_GAIN_SHARE = 0.3, 3.0
+# At a bound: so near, with the slope pointing out.
+BOUND_DISTANCE = 1e-9
+
+
+class End(NamedTuple):
+    """Where a descent ended."""
+
+    x: Array
+    value: float
+    inverse: Array
+    """Inverse Hessian."""
+
+    used: int
+    """Evaluations after that of the start."""
+
+    spent: bool
+    """Whether it ended because there were no more evaluations."""
+
+
+def bfgs(
+    function: Callable[[Array], tuple[float, Array]],
+    x: Array,
+    bounds: tuple[Array, Array],
+    inverse: Array,
+    enough: float,
+    budget: int,
+) -> End:
+    """Minimize a function near its minimum, whose inverse Hessian is known approximately (BFGS).
+
+    It ends where another step promises less than `enough`: curvatures that a part of a sample has
+    shown tell how far the optimum of the whole is, which a descent that has to learn them does not
+    know.
+
+    Parameters
+    ----------
+    function : callable
+        Value and gradient; infinite where it is not defined.
+    x : (k,) array
+        The start, within the bounds.
+    bounds : pair of (k,) arrays
+        Lower and upper bounds.
+    inverse : (k, k) array
+        Inverse Hessian, positive definite.
+    enough : float
+        Gain that is not worth another evaluation.
+    budget : int
+        Largest number of evaluations after that of the start.
+
+    Examples
+    --------
+    >>> A = np.diag([1.0, 10.0])
+    >>> box = np.full(2, -3.0), np.array([0.5, 3.0])
+    >>> end = bfgs(
+    ...     lambda x: (0.5 * x @ A @ x - x.sum(), A @ x - 1.0),
+    ...     np.zeros(2),
+    ...     box,
+    ...     np.linalg.inv(A),
+    ...     1e-9,
+    ...     10,
+    ... )
+    >>> end.x.round(6), end.spent
+    (array([0.5, 0.1]), False)
+    """
+    lower, upper = bounds
+    value, slope = function(x)
+    H, used = inverse, 0
+    while np.isfinite(value):
+        held = ((x <= lower + BOUND_DISTANCE) & (slope > 0)) | (
+            (x >= upper - BOUND_DISTANCE) & (slope < 0)
+        )
+        free = ~held
+        step = np.zeros_like(x)
+        step[free] = -H[np.ix_(free, free)] @ slope[free]
+        promised = -0.5 * float(slope @ step)
+        if promised < enough:
+            break
+        part = min(1.0, MAX_LOG_STEP / float(np.max(np.abs(step))))
+        for _ in range(MAX_SHORTENINGS):
+            if used >= budget:
+                return End(x, value, H, used, True)
+            moved = np.clip(x + part * step, lower, upper)
+            found, turned = function(moved)
+            used += 1
+            along = float(slope @ (moved - x))
+            if found <= value + MIN_DESCENT_SHARE * along:
+                break
+            bent = found - value - along
+            part *= float(np.clip(-0.5 * along / bent, 0.1, 0.5)) if np.isfinite(bent) else 0.2
+        else:
+            break
+        gain, s, t = value - found, moved - x, turned - slope
+        H = _updated(H, s, t)
+        x, value, slope = moved, found, turned
+        if (
+            gain < LITTLE_GAIN_SHARE * enough
+            and promised < EXPECTED_GAIN_SHARE * enough
+            and part == 1.0
+        ):
+            break
+    return End(x, value, H, used, False)
+
+
+def _updated(H: Array, s: Array, t: Array) -> Array:
+    """Return the inverse Hessian after a step s that changed the gradient by t."""
+    bend = float(s @ t)
+    if bend <= 1e-12 * float(np.linalg.norm(s) * np.linalg.norm(t)):
+        return H
+    V = np.eye(len(s)) - np.outer(s, t) / bend
+    return np.asarray(V @ H @ V.T + np.outer(s, s) / bend)
+
+
+# Decrease per sample by the last of Newton's steps: a search that stops at .2 of the log evidence
+# sees nothing of what further steps would tell, each a factorization.
+MODE_TOLERANCE = 1e-7
+
+
+@dataclass(eq=False, kw_only=True)
+class LogisticObjective(Objective):
+    """Evaluates the evidence of the logistic machine, with its gradient.
+
+    The weight C multiplies the kernel here: with the penalty of the machine as it is, the log odds
+    have the prior covariance C K.
+    """
+
+    ratios: ClassVar[Array] = np.geomspace(0.5, 500.0, 5)
+    evidences: dict[Statement, LogisticEvidence] = field(default_factory=dict)
+
+    def _evidence(self, statement: Statement) -> LogisticEvidence:
+        if statement not in self.evidences:
+            self.evidences[statement] = LogisticEvidence(
+                statement.Y, statement.weights, MODE_TOLERANCE
+            )
+        return self.evidences[statement]
+
+    def curve(
+        self,
+        statement: Statement,
+        theta: Array,
+        weights: Array,
+        stage: str,
+        relative: bool = False,
+    ) -> Array:
+        self.pace.start(statement.n)
+        kernel, _ = self.space.at(theta)
+        K = np.asarray(kernel.symmetric(statement.X), dtype=np.float64)
+        signal = _signal(K)
+        Cs = weights / signal if relative else weights
+        evidence = self._evidence(statement)
+        values = np.array([evidence.value(C * K) for C in Cs])
+        best = int(np.argmin(values))
+        moved = np.append(theta[:-1], np.log(Cs[best] * signal))
+        self.record(stage, moved, float(values[best]), statement.n, float(Cs[best]))
+        return values
+
+    def _value_and_gradient(
+        self, statement: Statement, theta: Array, stage: str
+    ) -> tuple[float, Array]:
+        kernel, ratio = self.space.at(theta)
+        K = np.asarray(kernel.symmetric(statement.X), dtype=np.float64)
+        signal, n = _signal(K), statement.n
+        C = float(ratio) / signal
+        try:
+            value, G = self._evidence(statement).gradient(C * K)
+        except ValueError as error:
+            self.error = error
+            return np.inf, np.zeros_like(theta)
+        G *= C
+        by_log_C = float(np.sum(G * K))
+        # At a constant ratio C falls as the variance of the function grows.
+        G += by_log_C / (n * n * signal)
+        G[np.diag_indices(n)] -= by_log_C / (n * signal)
+        slopes = kernel.pullback(statement.X, G) if self.space.names else {}
+        gradient = self.space.gradient(kernel, slopes, by_log_C)
+        self.record(stage, theta, value, n, C)
+        uneven, slope = self.space.spread(theta)
+        scale = self._scale(n)
+        return value + scale * uneven, gradient + scale * slope
+
+
+def _signal(K: Array) -> float:
+    """Return the mean variance that a kernel matrix has about a constant; one if it has none."""
+    size = float(np.mean(np.diag(K)))
+    signal = size - float(np.mean(K))
+    return signal if signal > len(K) * float(np.finfo(np.float64).eps) * size else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A criterion over widths and weights of the loss."""
+
+    factors: Array
+    """What the kernel's length scales were multiplied by, (k,)."""
+
+    Cs: Array
+    """Weights of the loss, (m,)."""
+
+    values: Array
+    """The criterion, (k, m); smaller is better."""
+
+    kernels: list[Any]
+    """The kernel of every row."""
+
+    criterion: Criterion
+    """What the values are."""
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """Where the criterion is least."""
+        row, column = np.unravel_index(np.nanargmin(self.values), self.values.shape)
+        return int(row), int(column)
+
+    @property
+    def best_params(self) -> dict[str, Any]:
+        """The kernel and the weight there, for ``set_params``."""
+        row, column = self.best
+        return {"kernel": self.kernels[row], "C": float(self.Cs[column])}
+
+
+def criterion_surface(
+    estimator: KernelMachine,
+    X: PointsLike,
+    y: TargetsLike,
+    *,
+    factors: ArrayLike | None = None,
+    Cs: ArrayLike | None = None,
+    criterion: Criterion | str = "loo",
+    sample_weight: WeightsLike = None,
+) -> Surface:
+    """Evaluate a criterion of the least-squares machine on a grid of widths and weights.
+
+    Every width takes one eigendecomposition, whatever the number of weights.
+
+    Parameters
+    ----------
+    estimator : KernelMachine
+        Its kernel, free functions and targets are used.
+    X, y, sample_weight
+        The sample.
+    factors : (k,) array, optional
+        What the length scales are multiplied by; 25 values from 1/16 to 16 by default.
+    Cs : (m,) array, optional
+        Weights of the loss; 41 values from 1e-3 to 1e5 by default.
+    criterion : Criterion or str, default="loo"
+        As in :func:`tune`.
+
+    Returns
+    -------
+    Surface
+        To look at by :class:`~mercer.plotting.CriterionDisplay`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import LSSVR
+    >>> from mercer.selection import criterion_surface
+    >>> X = np.linspace(-3, 3, 40)[:, None]
+    >>> surface = criterion_surface(LSSVR(), X, np.sinc(X[:, 0]))
+    >>> surface.values.shape
+    (25, 41)
+    """
+    statement = state(estimator, X, y, sample_weight)
+    space = Space.of(statement.kernel, statement.X.shape[1])
+    factors = np.geomspace(1 / 16, 16, 25) if factors is None else np.asarray(factors, dtype=float)
+    Cs = np.geomspace(1e-3, 1e5, 41) if Cs is None else np.asarray(Cs, dtype=float)
+    if not (np.all(factors > 0) and np.all(Cs > 0)):
+        raise ValueError("factors and Cs must be positive.")
+    objective = Objective(statement, space, criterion=criterion_of(criterion))
+    thetas = [space.wider(space.start(1.0), float(np.log(factor))) for factor in factors]
+    values = np.array([objective.curve(statement, theta, Cs, "grid") for theta in thetas])
+    kernels = [space.at(theta)[0] for theta in thetas]
+    return Surface(factors, Cs, values, kernels, objective.criterion)

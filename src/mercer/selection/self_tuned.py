@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -36,18 +36,6 @@ from mercer.smoothing.criteria import Criterion
 
 __all__ = ["LSSVCCV", "LSSVRCV", "SVCCV", "SVRCV"]
 
-TUNING = (
-    "criterion",
-    "ard",
-    "refine",
-    "budget",
-    "max_time",
-    "max_rows",
-    "starts",
-    "prior",
-    "random_state",
-)
-
 
 def _machine_has(name: str) -> Function:
     """Return whether the machine inside can do something."""
@@ -60,7 +48,7 @@ def _machine_has(name: str) -> Function:
 
 
 @settings
-class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
+class SelfTuned(AllOrNothing, BaseEstimator):  # type: ignore[misc]
     """A machine behind :func:`tune`: declare which."""
 
     _: KW_ONLY
@@ -87,9 +75,13 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         "random_state": ["random_state"],
     }
 
-    @abstractmethod
+    _kind: ClassVar[type[KernelMachine]]
+
     def _machine(self) -> KernelMachine:
-        """Return the machine that is tuned."""
+        """Return the machine that is tuned, with those settings of this one that it has."""
+        machine, own = self._kind(), self.get_params(deep=False)
+        names = machine.get_params(deep=False).keys() & own.keys() - {"max_time", "verbose"}
+        return machine.set_params(**{name: own[name] for name in names})
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), self._machine().__sklearn_tags__()
@@ -119,13 +111,14 @@ class SelfTuned(AllOrNothing, BaseEstimator, ABC):  # type: ignore[misc]
         -------
         self
         """
-        how = {name: getattr(self, name) for name in TUNING if hasattr(self, name)}
-        how["random_state"] = self.random_state
+        own = self.get_params(deep=False)
+        how = {name: own[name] for name in signature(tune).parameters.keys() & own.keys()}
+        how["verbose"] = False
         if not isinstance(getattr(self, "epsilon", "auto"), str):
             how["fixed"] = ("epsilon",)
         if self.verbose:
             how["callback"] = lambda trial: say(self, str(trial))
-        found = tune(self._machine(), X, y, sample_weight=sample_weight, verbose=False, **how)
+        found = tune(self._machine(), X, y, sample_weight=sample_weight, **how)
         self.tuning_, self.machine_ = found, found.best_estimator_
         self.kernel_ = self.machine_.kernel_
         self.C_ = float(found.best_params_["C"])
@@ -250,8 +243,7 @@ class LSSVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
 
     kernel: Kernel | str = "rbf"
 
-    def _machine(self) -> KernelMachine:
-        return LSSVR(self.kernel, null_space=self.null_space, standardize=self.standardize)
+    _kind = LSSVR
 
 
 @settings
@@ -294,15 +286,7 @@ class LSSVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
     codes: Any = "one-vs-rest"
     class_weight: dict[Any, float] | str | None = None
 
-    def _machine(self) -> KernelMachine:
-        return LSSVC(
-            self.kernel,
-            null_space=self.null_space,
-            standardize=self.standardize,
-            codes=self.codes,
-            class_weight=self.class_weight,
-            random_state=self.random_state,
-        )
+    _kind = LSSVC
 
 
 @settings
@@ -348,13 +332,7 @@ class SVRCV(RegressorMixin, SelfTuned):  # type: ignore[misc]
     epsilon: float | str = "auto"
     refine: bool = False
 
-    def _machine(self) -> KernelMachine:
-        return SVR(
-            kernel=self.kernel,
-            epsilon=self.epsilon,
-            null_space=self.null_space,
-            standardize=self.standardize,
-        )
+    _kind = SVR
 
 
 @settings
@@ -400,10 +378,4 @@ class SVCCV(ClassifierMixin, SelfTuned):  # type: ignore[misc]
     class_weight: dict[Any, float] | str | None = None
     refine: bool = False
 
-    def _machine(self) -> KernelMachine:
-        return SVC(
-            kernel=self.kernel,
-            class_weight=self.class_weight,
-            null_space=self.null_space,
-            standardize=self.standardize,
-        )
+    _kind = SVC

@@ -13,30 +13,165 @@ from sklearn.utils import indexable
 
 from mercer._progress import PATIENCE, Bar
 from mercer._threads import small_algebra
-from mercer._typing import PointsLike, Seed, TargetsLike, WeightsLike
+from mercer._typing import Array, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.machines.base import KernelMachine
-from mercer.selection._statement import state
-from mercer.selection.descent import drawn, optimum
-from mercer.selection.limits import ActiveBound
-from mercer.selection.local_tuning import is_local, tune_in_parts
-from mercer.selection.logistic_objective import LogisticObjective
-from mercer.selection.objective import Objective, Search, Trial, criterion_of, listed
-from mercer.selection.pace import Pace
-from mercer.selection.path_validation import choose_weight
-from mercer.selection.refits import Refits
-from mercer.selection.space import Space, groups_of
-from mercer.selection.tunable import (
+from mercer.selection.least_squares_problem import (
     AUTOMATIC,
+    Statement,
     check_tunable,
     follows_least_squares,
     is_constrained,
     is_least_squares,
     is_logistic,
     prepare_statement,
+    state,
 )
+from mercer.selection.local_tuning import Wishes, is_local, tune_in_parts
+from mercer.selection.objective import (
+    Descent,
+    LogisticObjective,
+    Objective,
+    Pace,
+    Search,
+    Stop,
+    Trial,
+    criterion_of,
+    listed,
+)
+from mercer.selection.refits import Refits, choose_weight
+from mercer.selection.space import FAR, ActiveBound, Space, groups_of
 from mercer.smoothing.criteria import Criterion, Evidence
 
-__all__ = ["Tuning", "tune"]
+__all__ = ["Tuning", "drawn", "optimum", "tune"]
+
+
+# Correlations of the median pair of points that widths are tried for: from every point for itself
+# to almost a line.
+CORRELATIONS = (0.02, 0.15, 0.45, 0.8, 0.97)
+PAIRS = 60
+# A part of the rows is worth a descent of its own if all rows are so many times as many.
+PART = 1.5
+# Optima that are nearer to each other than this, in logarithms, are the same optimum.
+SAME = 0.1
+
+
+def drawn(statement: Statement, rows: int, rng: np.random.Generator) -> Statement:
+    """Return the problem of as many rows at most, drawn at random and in their order.
+
+    Parameters
+    ----------
+    statement : Statement
+    rows : int
+    rng : Generator
+    """
+    if statement.n <= rows:
+        return statement
+    return statement.of(np.sort(rng.permutation(statement.n)[:rows]))
+
+
+def optimum(
+    shared: Search,
+    single: Callable[[], Search] | None,
+    budget: int,
+    starts: int,
+    rng: np.random.Generator,
+) -> tuple[list[Search], str]:
+    """Return the searches that were made, and why the last one ended.
+
+    A grid of widths and weights on a part of the rows shows local minima. From the best of them the
+    criterion is minimized on the part, first with one factor for all length scales, then with a
+    length scale for every feature or group. Where these descents end is compared on all rows, if
+    they are nearly as likely, and the descent goes on from the best end, with the curvatures that
+    it has learned. A part of the rows shows the way as well as all of them, but two optima may
+    change places.
+
+    Parameters
+    ----------
+    shared : Search
+        With one factor for all length scales.
+    single : callable, optional
+        Makes the search with a length scale for every feature or group.
+    budget : int
+        Evaluations of a descent on all rows; twice as many with single length scales.
+    starts : int
+        Number of starts, if there are so many local minima.
+    rng : Generator
+        Draws the part.
+    """
+    whole, searches, status = shared.statement, [shared], "converged"
+    few = drawn(whole, shared.few, rng)
+    part = few if PART * few.n <= whole.n else whole
+    try:
+        begun = shared.starts(few, _widths(shared.space, few))
+        if not begun:
+            raise ValueError(
+                "the criterion is not finite for any kernel and weight that was tried: features or "
+                "targets are too large or too small for their squares; scale them."
+            )
+        thetas = [theta for _, theta in begun[: max(starts, 1)]]
+        ends = _descend(shared, part, thetas, budget, "descent" if part is whole else "part")
+        if single is not None:
+            search, budget = single(), 2 * budget
+            searches.append(search)
+            thetas = [search.space.read(*shared.space.at(end.theta)) for end in ends]
+            stage = "scales" if part is whole else "part, scales"
+            ends = _descend(search, part, thetas, budget, stage)
+        last, stage = searches[-1], "descent" if single is None else "scales"
+        for more in _larger(part, whole, rng):
+            if len(ends) > 1:
+                scores = [last.score(more, one.theta, "comparison") for one in ends]
+                ends = [ends[int(np.argmin(scores))]]
+            ends = [last.finish(more, ends[0], budget, stage)]
+        status = ends[0].status
+    except Stop:
+        status = "stopped"
+    return [search for search in searches if search.trials] or [shared], status
+
+
+def _larger(part: Statement, whole: Statement, rng: np.random.Generator) -> list[Statement]:
+    """Return the problems of more rows that a descent goes on with, the last of all of them."""
+    if part is whole:
+        return []
+    between = int(np.sqrt(part.n * whole.n))
+    return [whole] if whole.n < PART**2 * part.n else [drawn(whole, between, rng), whole]
+
+
+def _descend(
+    search: Search, statement: Statement, thetas: list[Array], budget: int, stage: str
+) -> list[Descent]:
+    """Return the different ends of descents that are still in the race, the best first."""
+    found: list[Descent] = []
+    for theta in thetas:
+        end = search.descend(statement, theta, budget, stage)
+        if not any(np.max(np.abs(end.theta - other.theta)) < SAME for other in found):
+            found.append(end)
+    found.sort(key=lambda one: one.score)
+    most = found[0].score + (np.inf if statement is search.statement else search.apart(statement.n))
+    return [end for end in found if not end.score > most]
+
+
+def _widths(space: Space, few: Statement) -> list[Array]:
+    """Return the kernel with length scales for which the median pair is so much correlated."""
+    rest = space.start(1.0)
+    if not space.widths:
+        return [rest]
+    some = few.of(np.arange(min(few.n, PAIRS)))
+
+    def correlation(log_factor: float) -> float:
+        kernel, _ = space.at(space.wider(rest, log_factor))
+        K, root = kernel.symmetric(some.X), np.sqrt(np.abs(kernel.diag(some.X)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            R: Any = K / np.outer(root, root)
+        return float(np.nanmedian(R[np.triu_indices(len(R), 1)]))
+
+    # For a Gaussian log(-log correlation) is a line in the logarithm of the width.
+    factors = np.linspace(-FAR / 2, FAR / 2, 16)
+    tiny = 1e-12
+    found = np.clip([correlation(factor) for factor in factors], tiny, 1 - tiny)
+    falling = np.minimum.accumulate(np.log(-np.log(found)))
+    wanted = np.log(-np.log(CORRELATIONS))
+    at = np.interp(-wanted, -falling, factors)
+    return [space.wider(rest, float(factor)) for factor in at]
 
 
 @dataclass(eq=False)
@@ -256,95 +391,39 @@ def tune(
             print(f"{name}: {trial}", file=sys.stderr, flush=True)
         return None if callback is None else callback(trial)
 
+    how = Wishes(
+        criterion,
+        parameters,
+        ard,
+        fixed,
+        refine,
+        budget,
+        max_time,
+        max_rows,
+        starts,
+        prior,
+        refit,
+        random_state,
+        watch,
+    )
     with bar:
-        return _tune(
-            estimator,
-            X,
-            y,
-            sample_weight=sample_weight,
-            criterion=criterion,
-            parameters=parameters,
-            ard=ard,
-            fixed=fixed,
-            refine=refine,
-            budget=budget,
-            max_time=max_time,
-            max_rows=max_rows,
-            starts=starts,
-            prior=prior,
-            refit=refit,
-            random_state=random_state,
-            callback=watch,
-        )
+        check_tunable(estimator)
+        if is_local(estimator):
+            in_parts: Tuning = tune_in_parts(_tune, estimator, X, y, sample_weight, how)
+            return in_parts
+        return _tune(estimator, X, y, sample_weight, how)
 
 
 def _tune(
-    estimator: KernelMachine,
-    X: PointsLike,
-    y: TargetsLike,
-    *,
-    sample_weight: WeightsLike,
-    criterion: Criterion | str,
-    parameters: Sequence[str] | None,
-    ard: Any,
-    fixed: Sequence[str],
-    refine: bool,
-    budget: int,
-    max_time: float | None,
-    max_rows: int,
-    starts: int,
-    prior: float,
-    refit: bool,
-    random_state: Seed,
-    callback: Callable[[Trial], object],
+    estimator: KernelMachine, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike, how: Wishes
 ) -> Tuning:
     """Choose and fit; see :func:`tune`."""
-    pace = Pace(max_time)
-    check_tunable(estimator)
-    if is_local(estimator):
-
-        def search_part(
-            machine: KernelMachine, X: PointsLike, y: TargetsLike, weights: Any, left: float | None
-        ) -> Tuning:
-            return _tune(
-                machine,
-                X,
-                y,
-                sample_weight=weights,
-                criterion=criterion,
-                parameters=parameters,
-                ard=ard,
-                fixed=fixed,
-                refine=refine,
-                budget=budget,
-                max_time=left,
-                max_rows=max_rows,
-                starts=starts,
-                prior=prior,
-                refit=False,
-                random_state=random_state,
-                callback=callback,
-            )
-
-        in_parts: Tuning = tune_in_parts(
-            search_part,
-            estimator,
-            X,
-            y,
-            sample_weight,
-            space=lambda kernel: Space.of(kernel, _features(X), parameters, ard),
-            fixed=fixed,
-            max_rows=max_rows,
-            max_time=max_time,
-            refit=refit,
-            random_state=random_state,
-        )
-        return in_parts
+    pace, criterion, refine, fixed = Pace(how.max_time), how.criterion, how.refine, how.fixed
     whole = state(estimator, X, y, sample_weight)
-    rng = np.random.default_rng(random_state)
-    some, p = drawn(whole, max_rows, rng), _features(whole.X)
+    rng = np.random.default_rng(how.random_state)
+    some, p = drawn(whole, how.max_rows, rng), whole.p
     pace.rows = whole.n
-    limits: dict[str, Any] = {"prior": prior, "pace": pace, "listener": callback}
+    limits: dict[str, Any] = {"prior": how.prior, "pace": pace, "listener": how.callback}
     points, targets = indexable(X, y)
     prepared = prepare_statement(estimator, points, targets, sample_weight, some)
     auto = isinstance(criterion, str) and criterion == "auto"
@@ -362,28 +441,30 @@ def _tune(
     chosen = criterion_of(criterion)
 
     def refits(space: Space) -> Refits:
-        machine = _unscaled(clone(estimator))
+        machine = clone(estimator)
+        if machine.standardize:
+            machine.set_params(standardize=False)  # the kernel's length scales have it in them
         sample = {"X": points, "y": targets, "weights": sample_weight}
         return Refits(some, space, machine=machine, fixed=fixed, **sample, **limits)
 
     def search(each: Any) -> Search:
-        space = Space.of(whole.kernel, p, parameters, each)
+        space = Space.of(whole.kernel, p, how.parameters, each)
         if itself and not constrained:
             return refits(space)
         kind = LogisticObjective if logistic else Objective
         return kind(some, space, criterion=chosen, **limits)
 
     constrained = itself and is_constrained(prepared)
-    single = (lambda: search(ard)) if groups_of(ard, p) is not None else None
-    begun = starts if constrained or not itself else 1
+    single = (lambda: search(how.ard)) if groups_of(how.ard, p) is not None else None
+    begun = how.starts if constrained or not itself else 1
     with small_algebra(some.n):
-        stages, status = optimum(search(False), single, budget, begun, rng)
+        stages, status = optimum(search(False), single, how.budget, begun, rng)
         if constrained and status != "stopped":
             # Scales of features are about the same without constraints, which take part in every
             # fit: far from these scales a fit costs a hundred times as much.
             guide = stages[-1].best()
-            itself_there = refits(Space.of(guide.kernel, p, parameters))
-            stages, status = [*stages, itself_there], itself_there.near(guide.C, budget)
+            itself_there = refits(Space.of(guide.kernel, p, how.parameters))
+            stages, status = [*stages, itself_there], itself_there.near(guide.C, how.budget)
     best = stages[-1].best()
     value, params = best.value, best.params
     if getattr(estimator, "standardize", False):
@@ -421,31 +502,19 @@ def _tune(
         machine = machine if fitted else clone(machine).set_params(**params)
     seconds = pace.elapsed
     machine.set_params(**params)
-    if refit and not fitted:
+    if how.refit and not fitted:
         with pace.last_fit():
             machine.fit(X, y, **given)
+    note = f"Chosen from {some.n} of {whole.n} rows; raise max_rows to use more."
+    part = [note] if some.n < whole.n else []
     return Tuning(
-        machine if refit else clone(machine),
+        machine if how.refit else clone(machine),
         params,
         value,
         "held-out loss" if itself else chosen,
         [trial for stage in stages for trial in stage.trials],
         status,
         seconds,
-        _notes(best.bounds, whole.n, some.n),
+        [*part, *map(str, best.bounds)],
         best.bounds,
     )
-
-
-def _unscaled(machine: KernelMachine) -> KernelMachine:
-    """Return a machine for a kernel whose length scales have the scales of the features."""
-    return machine.set_params(standardize=False) if machine.standardize else machine
-
-
-def _features(X: PointsLike) -> int:
-    return int(X.shape[1]) if getattr(X, "ndim", 1) == 2 else 1
-
-
-def _notes(active: list[ActiveBound], n: int, used: int) -> list[str]:
-    part = [f"Chosen from {used} of {n} rows; raise max_rows to use more."] if used < n else []
-    return [*part, *map(str, active)]

@@ -20,8 +20,7 @@ from mercer.kernels.matern import Matern
 from mercer.local import Local
 from mercer.machines.base import KernelMachine
 from mercer.machines.folds import with_copies
-from mercer.selection.limits import which
-from mercer.selection.space import WIDTH, features_of
+from mercer.selection.space import WIDTH, features_of, which
 from mercer.selection.tuning import Tuning, tune
 from mercer.tabular.candidates import Candidate, Features
 from mercer.tabular.metric import gradients, normalized, outer_product, root
