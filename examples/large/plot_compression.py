@@ -50,19 +50,11 @@ before, after = seconds(machine), seconds(small)
 print(f"{len(X_new)} predictions: {1e3 * before:.0f} ms before, {1e3 * after:.0f} ms after")
 
 # %%
-# Terms by lot have a guarantee before they are drawn; a pursuit, which takes the term that helps
-# most and fits all weights anew, does much better; and points that may move do better still.
+# A pursuit takes the term that helps most and fits all weights anew; points that may move do better
+# still.
 
 counts = [10, 20, 40, 80, 160]
-curves = {
-    "by lot, on average": [],
-    "by lot, new weights": [],
-    "pursuit": compress(machine, n_centres=160).compression_.history[counts],
-}
-for m in counts:
-    told = compress(machine, n_centres=m, method="stratified").compression_
-    curves["by lot, on average"].append(told.expected_distance)
-    curves["by lot, new weights"].append(told.distance)
+curves = {"pursuit": compress(machine, n_centres=160).compression_.history[counts]}
 moved = compress(machine, n_centres=40, method="preimage", polish=40).compression_.distance
 curves["new points"] = [moved]
 

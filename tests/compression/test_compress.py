@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import mercer_research.compression  # noqa: F401  adds "stratified" and "sup"
 from compressible import MACHINES, fitted, iris, points, surface, values
 from mercer import LSSVC, LSSVR, SVC, SVR, SmoothingSpline, UniversalKriging
 from mercer.compression import compress
@@ -343,7 +344,8 @@ def test_a_spline_of_one_feature_stays_where_it_is_defined():
     x = np.linspace(0.0, 1.0, 60)[:, None]
     machine = SmoothingSpline().fit(x, np.sin(6 * x[:, 0]))
     for method in ("greedy", "preimage"):
-        small = compress(machine, x, n_centres=8, method=method, polish=3)
+        how = {"polish": 3} if method == "preimage" else {}
+        small = compress(machine, x, n_centres=8, method=method, **how)
         assert small.support_vectors_.min() >= 0.0
         assert small.compression_.sup_error < 0.05
 
@@ -360,6 +362,8 @@ def test_bad_requests_are_refused():
         compress(machine, method="projection")
     with pytest.raises(ValueError, match="takes `centres`"):
         compress(machine, centres=X[:3])
+    with pytest.raises(ValueError, match="method='greedy' has no option 'polish'; it takes none"):
+        compress(machine, n_centres=3, polish=3)
     with pytest.raises(ValueError, match="give `error`"):
         compress(machine, n_centres=3, method="sup")
     with pytest.raises(TypeError, match="not a kernel machine"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+import mercer_research.compression  # noqa: F401  adds "stratified" and "sup"
 from mercer import LSSVC, LSSVR, SVC
 from mercer.compression import compress
 from mercer.kernels import ThinPlate

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
@@ -18,15 +18,11 @@ from mercer.compression._machines import View, expanded, view
 from mercer.compression.certificate import Compression
 from mercer.compression.preimage import search
 from mercer.compression.pursuit import Pursuit, projected
-from mercer.compression.stratified import Strata, draw_terms, stratify
-from mercer.compression.supremum import (
+from mercer.compression.worst_points import (
     SLACK,
     Shared,
     Worst,
     as_rows,
-    cover,
-    cover_source,
-    term_bound,
     worst_of,
     worst_points,
 )
@@ -51,14 +47,9 @@ def compress(
     error: float | None = None,
     method: str = "greedy",
     centres: Any = None,
-    refit: bool | None = None,
     refit_null_space: bool = False,
-    cells: Any = "auto",
-    draws: int = 10,
-    step: str = "exact",
-    polish: int = 100,
-    random_state: int = 0,
     n_jobs: int | None = None,
+    **options: Any,
 ) -> Machine:
     r"""Return a machine with fewer support vectors that predicts nearly the same.
 
@@ -85,31 +76,21 @@ def compress(
     error : float, optional
         Largest change of a value of the function. It holds at `X` if that is given, and else
         everywhere, by the bound. Without `n_centres` and `error` it is the tolerance of the fit.
-    method : {"greedy", "projection", "preimage", "stratified", "sup"}, default="greedy"
+    method : {"greedy", "projection", "preimage"}, default="greedy"
         ``"greedy"``: support vectors by orthogonal matching pursuit, see :func:`matching_pursuit`.
         ``"preimage"``: new points, see :func:`preimages`: the fewest, and they take longest to
-        find. ``"projection"``: the points `centres`, with the nearest weights.
-        ``"stratified"``: terms by lot, see :func:`stratified_terms`: half of `n_centres` cells.
-        ``"sup"``: the rule whose number of terms for an error at `X` is known in advance, see
-        :func:`sup_terms`.
+        find. ``"projection"``: the points `centres`, with the nearest weights. The package
+        mercer-research adds ``"stratified"`` and ``"sup"``, whose numbers of terms are known in
+        advance.
     centres : array-like of shape (m, n_features), optional
         For ``"projection"``.
-    refit : bool, optional
-        Whether terms of ``"stratified"`` (default) and ``"sup"`` (not default, because values at
-        `X` may then change by more than `error`) get new weights.
     refit_null_space : bool, default=False
         Fit what is unpenalized anew, to the values at `X` (an array) or the support vectors. The
         bound then holds there only.
-    cells, draws :
-        As in :func:`stratified_terms`.
-    step :
-        As in :func:`sup_terms`.
-    polish :
-        As in :func:`preimages`.
-    random_state : int, default=0
-        For ``"stratified"``.
     n_jobs : int, optional
         Threads that read a source.
+    **options
+        Of the method: ``polish=100`` of ``"preimage"``, as in :func:`preimages`.
 
     Returns
     -------
@@ -151,23 +132,24 @@ def compress(
       bound       0.18... everywhere
     """
     if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+        raise ValueError(
+            f"method must be one of {', '.join(METHODS)}, got {method!r}; importing the module "
+            "compression of the package mercer-research adds stratified and sup."
+        )
+    how = {k: v for k, v in locals().items() if k not in ("machine", "X", "options")}
     if isinstance(machine, Pipeline):
-        return _last_of(machine, X, {**locals()})  # type: ignore[no-any-return]
-    inner = getattr(machine, "machine_", None)
-    how = {k: v for k, v in locals().items() if k not in ("machine", "X", "inner")}
-    if inner is not None:
+        return _last_of(machine, X, how | options)  # type: ignore[no-any-return]
+    if (inner := getattr(machine, "machine_", None)) is not None:
         outer = copy.copy(machine)
-        outer.machine_ = compress(inner, X, **how)  # type: ignore[attr-defined]
+        outer.machine_ = compress(inner, X, **how, **options)  # type: ignore[attr-defined]
         outer.compression_ = outer.machine_.compression_  # type: ignore[attr-defined]
         return outer
     seen = view(machine, X)
-    return _Compressor(seen, X, **how).run()  # type: ignore[no-any-return]
+    return Compressor(seen, X, options, **how).run()  # type: ignore[no-any-return]
 
 
-def _last_of(pipeline: Any, X: PointsLike, settings: dict[str, Any]) -> Any:
+def _last_of(pipeline: Any, X: PointsLike, how: dict[str, Any]) -> Any:
     """Compress the last step of a pipeline, on points that went through the others."""
-    how = {k: v for k, v in settings.items() if k not in ("machine", "X")}
     if X is not None and len(pipeline) > 1:
         if isinstance(X, Source):
             raise ValueError("a pipeline transforms arrays: pass X as one, or compress its end.")
@@ -178,22 +160,23 @@ def _last_of(pipeline: Any, X: PointsLike, settings: dict[str, Any]) -> Any:
     return new
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """Terms, and what their method knows of them."""
 
     terms: Terms
     term_bound: int | None = None
-    strata: Strata | None = None
+    distance_bound: float | None = None
+    expected_distance: float | None = None
     history: Array | None = None
     passes: int = 0
 
 
-class _Compressor:
+class Compressor:
     """One compression: a machine, points, settings."""
 
-    def __init__(self, seen: View, X: PointsLike, **how: Any) -> None:
+    def __init__(self, seen: View, X: PointsLike, options: dict[str, Any], **how: Any) -> None:
         self.view, self.f = seen, seen.functions
-        self.how, self.method = how, how["method"]
+        self.how, self.method, self.options = how, how["method"], options
         self.n_centres, self.error = how["n_centres"], how["error"]
         if self.n_centres is not None and self.n_centres < 1:
             raise ValueError(f"n_centres must be at least 1, got {self.n_centres!r}.")
@@ -201,6 +184,12 @@ class _Compressor:
             raise ValueError(f"error must be positive, got {self.error!r}.")
         if (how["centres"] is None) == (self.method == "projection"):
             raise ValueError("method='projection', and no other, takes `centres`.")
+        takes = [*inspect.signature(METHODS[self.method]).parameters][1:]
+        for name in options.keys() - set(takes):
+            raise ValueError(
+                f"method={self.method!r} has no option {name!r}; it takes "
+                f"{', '.join(takes) or 'none'}."
+            )
         if self.n_centres is None and self.error is None:
             self.error = seen.fitted.tol
         self.X, self.given = X, X is not None
@@ -220,7 +209,7 @@ class _Compressor:
 
     def run(self) -> Any:
         """Return the compressed machine."""
-        found = METHODS[self.method](self)
+        found = METHODS[self.method](self, **self.options)
         expansion, kept = expanded(self.view, found.terms)
         change = None
         if self.how["refit_null_space"]:
@@ -234,14 +223,14 @@ class _Compressor:
     # Methods -------------------------------------------------------------------------------------
 
     @property
-    def _fixed(self) -> int:
+    def fixed(self) -> int:
         """Number of terms that what the kernel leaves free needs."""
         return len(self.view.anchors) * len(np.unique(np.argmax(self.f.allowed, axis=0)))
 
     @property
-    def _limit(self) -> int:
+    def limit(self) -> int:
         """Largest number of terms beside the anchors."""
-        q = self._fixed
+        q = self.fixed
         if self.n_centres is None:
             return self.f.n
         if self.n_centres <= q:
@@ -251,7 +240,7 @@ class _Compressor:
         return int(self.n_centres) - q
 
     @property
-    def _radius(self) -> float:
+    def radius(self) -> float:
         points = self.f.points if self.source is not None and self.points is None else self.points
         diag = np.asarray(self.f.kernel.diag(points), dtype=np.float64)
         return float(np.sqrt(np.max(diag, initial=0.0)))
@@ -261,13 +250,13 @@ class _Compressor:
         """The error less what is kept back of it for rounding."""
         return float(self.error) - 2.0 * self.slack
 
-    def greedy(self) -> _Found:
-        pursuit, limit = Pursuit(self.f), self._limit
+    def greedy(self) -> Found:
+        pursuit, limit = Pursuit(self.f), self.limit
         passes = 0
         # A bound on every function by that of all together is safe, and nothing else is followed.
         enough = 0.0
         if self.error is not None and not self.given:
-            enough = self.error / max(self._radius, 1e-300)
+            enough = self.error / max(self.radius, 1e-300)
         if self.error is not None and self.given:
             pursuit.watch(self._few())
         while True:
@@ -287,7 +276,7 @@ class _Compressor:
             if not pursuit.step():
                 break
         history = np.sqrt(np.maximum(pursuit.squared, 0.0))
-        return _Found(pursuit.terms(), history=history, passes=passes)
+        return Found(pursuit.terms(), history=history, passes=passes)
 
     def _few(self) -> Any:
         """Return some of the points."""
@@ -298,7 +287,7 @@ class _Compressor:
         some = np.unique(np.linspace(0, n - 1, min(n, MAX_WATCHED_POINTS)).astype(np.intp))
         return take(self.points, some)
 
-    def projection(self) -> _Found:
+    def projection(self) -> Found:
         if self.view.known:
             raise ValueError("a known matrix has no other points; use method='greedy'.")
         Z = self.view.fitted.check(self.how["centres"])
@@ -308,63 +297,11 @@ class _Compressor:
             groups = np.searchsorted(
                 self.view.machine.classes_, self.view.machine.predict(self.how["centres"])
             ).astype(np.intp)
-        return _Found(projected(self.f, Z, groups, np.full(m, -1, dtype=np.intp)))
+        return Found(projected(self.f, Z, groups, np.full(m, -1, dtype=np.intp)))
 
-    def preimage(self) -> _Found:
-        terms, history = search(self.f, self._limit, 0.0, self.error or 0.0, self.how["polish"])
-        return _Found(terms, history=history)
-
-    def stratified(self) -> _Found:
-        limit, refit = self._limit, self.how["refit"] is not False
-        n = max(limit // 2, 1) if self.n_centres is not None else 1
-        while True:
-            strata = stratify(self.f, n, self.how["cells"], self.how["random_state"])
-            terms, distance = draw_terms(
-                self.f, strata, self.how["draws"], refit, self.how["random_state"]
-            )
-            small = self.error is None or self._radius * distance <= self.error
-            if self.n_centres is not None or small or n >= self.f.n:
-                bound = 2 * n + self._fixed
-                return _Found(terms, term_bound=bound, strata=strata)
-            n = min(2 * n, self.f.n)
-
-    def sup(self) -> _Found:
-        if self.error is None:
-            raise ValueError("method='sup' has terms for an error: give `error`.")
-        step = self.how["step"]
-        if self.points is None:
-            assert self.source is not None
-            state = cover_source(self.shared, self.source, self.error, step, **self.how_to_read)
-        else:
-            state = cover(self.f, self.points, self._groups(), self.error, step)
-        terms = state.terms
-        if self.points is not self.f.points:
-            index = np.full(terms.n, -1, dtype=np.intp)
-            if self.view.known:
-                place = np.full(len(self.points), -1, dtype=np.intp)
-                place[self.f.points] = np.arange(self.f.n)
-                index = place[terms.index]
-            terms = Terms(terms.points, terms.coef, terms.groups, index)
-        if self.how["refit"]:
-            terms = projected(self.f, terms.points, terms.groups, terms.index)
-        error = self.error if self.points is not None else self.error - 3.0 * self.slack
-        bound = term_bound(self.f, error, state.radius) + self._fixed
-        return _Found(terms, term_bound=bound, passes=state.passes)
-
-    def _groups(self) -> NDArray[np.intp]:
-        """Return the group of a term at every point."""
-        n = count(self.points)
-        if self.points is self.f.points:
-            return self.f.groups
-        if self.view.known:
-            groups = np.zeros(n, dtype=np.intp)
-            groups[self.f.points] = self.f.groups
-            return groups
-        if len(self.f.allowed) == 1:
-            return np.zeros(n, dtype=np.intp)
-        machine = self.view.machine
-        classes = np.searchsorted(machine.classes_, machine.predict(self.X))
-        return np.asarray(classes, dtype=np.intp)
+    def preimage(self, polish: int = 100) -> Found:
+        terms, history = search(self.f, self.limit, 0.0, self.error or 0.0, polish)
+        return Found(terms, history=history)
 
     # Certificate ---------------------------------------------------------------------------------
 
@@ -381,7 +318,7 @@ class _Compressor:
         return np.asarray(np.linalg.lstsq(B, rest)[0].T)
 
     def _certified(
-        self, machine: Predictor, found: _Found, kept: Terms, change: Array | None
+        self, machine: Predictor, found: Found, kept: Terms, change: Array | None
     ) -> Compression:
         f, rest = self.f, self.f.minus(found.terms)
         worst = self._worst(found.terms, Shared(self.f, 1))
@@ -395,7 +332,6 @@ class _Compressor:
             agreement = float(np.mean(same))
         if f.kernel.stationary:
             radius = float(np.sqrt(np.max(f.kernel.diag(take(f.points, [0])))))
-        strata = found.strata
         return Compression(
             method=self.method,
             n_before=f.n,
@@ -409,20 +345,18 @@ class _Compressor:
             everywhere=f.kernel.stationary and change is None,
             index=kept.index,
             term_bound=found.term_bound,
-            distance_bound=None if strata is None else strata.bound,
-            expected_distance=None if strata is None else strata.expected,
+            distance_bound=found.distance_bound,
+            expected_distance=found.expected_distance,
             agreement=agreement,
             history=found.history,
             passes=found.passes + int(self.source is not None),
         )
 
 
-METHODS: dict[str, Callable[[_Compressor], _Found]] = {
-    "greedy": _Compressor.greedy,
-    "preimage": _Compressor.preimage,
-    "projection": _Compressor.projection,
-    "stratified": _Compressor.stratified,
-    "sup": _Compressor.sup,
+METHODS: dict[str, Callable[..., Found]] = {
+    "greedy": Compressor.greedy,
+    "preimage": Compressor.preimage,
+    "projection": Compressor.projection,
 }
 
 

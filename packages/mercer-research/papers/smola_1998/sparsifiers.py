@@ -3,10 +3,10 @@
 import numpy as np
 
 from mercer.compression._functions import as_functions
-from mercer.compression.stratified import draw_terms, stratify
-from mercer.compression.supremum import sup_terms
 from mercer.kernels import Laplacian
 from mercer_research.compression import makovoz
+from mercer_research.compression.stratified_sampling import draw_terms, stratify
+from mercer_research.compression.sup_norm import sup_terms
 from papers.outcome import Result, at_most, near, recorded_if_wide
 
 KERNEL = Laplacian(1.0)

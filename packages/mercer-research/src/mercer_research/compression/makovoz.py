@@ -25,7 +25,7 @@ class Makovoz(NamedTuple):
 
     expected: float
     r"""Bound :math:`a\epsilon_n / \sqrt n` on the distance of
-    :func:`~mercer.compression.stratified.stratified_terms`."""
+    :func:`~mercer_research.compression.stratified_terms`."""
 
     bound: float
     r"""Makovoz's :math:`2 a \epsilon_n / \sqrt n` for the best n terms."""

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mercer.compression._functions import as_functions
-from mercer.compression.stratified import draw_terms, stratified_terms, stratify
 from mercer.kernels import Gaussian, Laplacian, StringSpectrum
+from mercer_research.compression.stratified_sampling import draw_terms, stratified_terms, stratify
 
 
 def atoms(n=400, seed=0):

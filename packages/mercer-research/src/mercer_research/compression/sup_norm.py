@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from mercer._typing import PointsLike
 from mercer.compression._functions import (
     HELD,
     KernelFunctions,
@@ -18,23 +16,12 @@ from mercer.compression._functions import (
     evaluate,
     stack,
 )
-from mercer.data.base import Block, Source
+from mercer.compression.compress import METHODS, Compressor, Found
+from mercer.compression.pursuit import projected
+from mercer.compression.worst_points import Shared, worst_points
+from mercer.data.base import Source
 from mercer.kernels.base import Kernel
-from mercer.kernels.points import (
-    Array,
-    Data,
-    as_points,
-    count,
-    take,
-)
-
-__all__ = ["Covered", "Worst", "cover", "sup_terms", "worst_points"]
-
-BATCH = 1024
-"""Points that violate the error most which a pass over a source brings home."""
-
-SLACK = 1e-3
-"""Part of the error that is kept back while points are looked for, for rounding."""
+from mercer.kernels.points import Array, Data, as_points, count, take
 
 STEPS = ("exact", "fixed")
 
@@ -194,101 +181,6 @@ def _terms(f: KernelFunctions, X: Data, found: dict[tuple[int, int], Array]) -> 
     return Terms(take(X, index), coef, np.array([g for _, g in keys], dtype=np.intp), index)
 
 
-# Points that are read in blocks -------------------------------------------------------------------
-
-
-class Shared(NamedTuple):
-    """What is the same in all passes."""
-
-    functions: KernelFunctions
-    size: int = BATCH
-    """Number of rows that are brought home."""
-
-    slack: float = 0.0
-    """What is kept back of the error, so that no row is looked at again for rounding."""
-
-
-@dataclass(frozen=True, eq=False)
-class Worst:
-    """Rows at which a difference is largest, of all rows that were seen; two of them add up."""
-
-    size: int
-    values: Array
-    """The largest difference of a function, in falling order."""
-
-    X: PointsLike
-    rows: NDArray[np.intp]
-    diag: float
-    """The largest k(x, x)."""
-
-    n: int
-
-    def __add__(self, other: Worst) -> Worst:
-        # In falling order, equal ones by their number: the same whatever the blocks were.
-        values = np.concatenate([self.values, other.values])
-        rows = np.concatenate([self.rows, other.rows])
-        order = np.lexsort((rows, -values))[: self.size]
-        return Worst(
-            self.size,
-            values[order],
-            stack(self.X, other.X)[order],
-            rows[order],
-            max(self.diag, other.diag),
-            self.n + other.n,
-        )
-
-
-def worst_of(f: KernelFunctions, terms: Terms, X: Data, size: int = 1, start: int = 0) -> Worst:
-    """Return where among some points functions differ most from terms.
-
-    Parameters
-    ----------
-    f : Functions
-    terms : Terms
-    X : m points
-    size : int, default=1
-        Number of points that are returned.
-    start : int, default=0
-        Number of the first of them.
-    """
-    rest = f(X) - evaluate(f.kernel, X, terms.points, terms.coef)
-    values = np.max(np.abs(rest), axis=1, initial=0.0)
-    order = np.lexsort((np.arange(len(values)), -values))[:size]
-    diag = float(np.max(f.kernel.diag(X), initial=0.0))
-    return Worst(size, values[order], take(X, order), start + order, diag, len(values))
-
-
-def as_rows(f: KernelFunctions, X: PointsLike) -> Any:
-    """Return rows of a source as points like those of the functions."""
-    if sp.issparse(f.points):
-        return sp.csr_array(X, dtype=np.float64)
-    if sp.issparse(X):
-        raise ValueError("the machine was fitted to dense rows, and the source has sparse ones.")
-    return np.ascontiguousarray(X, dtype=np.float64)
-
-
-def _look(block: Block, shared: Shared, state: Terms) -> Worst:
-    """Return the worst rows of a block: the work of a pass."""
-    f = shared.functions
-    return worst_of(f, state, as_rows(f, block.X), shared.size, block.start)
-
-
-def worst_points(shared: Shared, terms: Terms, source: Source, **how: Any) -> Worst:
-    """Read a source once; return where functions differ most from terms.
-
-    Parameters
-    ----------
-    shared : Shared
-        One object in all passes, which is sent once to where the rows are.
-    terms : Terms
-    source : Source
-    **how
-        Passed to :meth:`Source.total`.
-    """
-    found: Worst = source.total(_look, shared, terms, **how)
-    return found
-
-
 def cover_source(shared: Shared, source: Source, error: float, step: str, **how: Any) -> _State:
     """Return terms at rows of a source that are right within an error at all of its rows.
 
@@ -341,3 +233,58 @@ def cover_source(shared: Shared, source: Source, error: float, step: str, **how:
             np.concatenate([terms.groups, *(np.full(len(rows), g) for g, rows in new)]),
             np.concatenate([terms.index, *(np.full(len(rows), -1) for _, rows in new)]),
         )
+
+
+def sup(compressor: Compressor, *, step: str = "exact", refit: bool = False) -> Found:
+    """Return few terms for an error at all points: ``compress(..., method="sup")``.
+
+    Parameters
+    ----------
+    compressor : Compressor
+    step :
+        As in :func:`sup_terms`.
+    refit : bool, default=False
+        Fit the weights anew; values may then change by more than the error.
+    """
+    if compressor.error is None:
+        raise ValueError("method='sup' has terms for an error: give `error`.")
+    f, error = compressor.f, compressor.error
+    if compressor.points is None:
+        assert compressor.source is not None
+        state = cover_source(
+            compressor.shared, compressor.source, error, step, **compressor.how_to_read
+        )
+        error -= 3.0 * compressor.slack
+    else:
+        state = cover(f, compressor.points, _groups(compressor), error, step)
+    terms = state.terms
+    if compressor.points is not f.points:
+        index = np.full(terms.n, -1, dtype=np.intp)
+        if compressor.view.known:
+            place = np.full(len(compressor.points), -1, dtype=np.intp)
+            place[f.points] = np.arange(f.n)
+            index = place[terms.index]
+        terms = Terms(terms.points, terms.coef, terms.groups, index)
+    if refit:
+        terms = projected(f, terms.points, terms.groups, terms.index)
+    bound = term_bound(f, error, state.radius) + compressor.fixed
+    return Found(terms, term_bound=bound, passes=state.passes)
+
+
+def _groups(compressor: Compressor) -> NDArray[np.intp]:
+    """Return the group of a term at every point."""
+    n, f = count(compressor.points), compressor.f
+    if compressor.points is f.points:
+        return f.groups
+    if compressor.view.known:
+        groups = np.zeros(n, dtype=np.intp)
+        groups[f.points] = f.groups
+        return groups
+    if len(f.allowed) == 1:
+        return np.zeros(n, dtype=np.intp)
+    machine = compressor.view.machine
+    classes = np.searchsorted(machine.classes_, machine.predict(compressor.X))
+    return np.asarray(classes, dtype=np.intp)
+
+
+METHODS["sup"] = sup

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.compression.supremum import sup_terms
 from mercer.kernels import Gaussian, Laplacian, Polynomial
+from mercer_research.compression.sup_norm import sup_terms
 
 
 def sample(n=200, seed=0):

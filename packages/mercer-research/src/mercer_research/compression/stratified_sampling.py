@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer._lazily import lazily
 from mercer.compression._functions import KernelFunctions, MatrixColumns, Terms, as_functions
+from mercer.compression.compress import METHODS, Compressor, Found
 from mercer.compression.pursuit import nearest
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, take
-
-__all__ = ["Strata", "Stratified", "stratified_terms"]
 
 # Importing it takes as long as all of this room, and few terms are drawn from such cells.
 KMeans = lazily("sklearn.cluster", "KMeans")
@@ -275,3 +274,39 @@ def draw_terms(
     square, index, coef = best
     terms = Terms(take(f.points, index), coef, f.groups[index], index)
     return terms, float(np.sqrt(max(square, 0.0)))
+
+
+def stratified(
+    compressor: Compressor,
+    *,
+    cells: Any = "auto",
+    draws: int = 10,
+    refit: bool = True,
+    random_state: int = 0,
+) -> Found:
+    """Return terms by lot: ``compress(..., method="stratified")``, of half of `n_centres` cells.
+
+    Parameters
+    ----------
+    compressor : Compressor
+    cells, draws, refit, random_state :
+        As in :func:`stratified_terms`.
+    """
+    f = compressor.f
+    n = max(compressor.limit // 2, 1) if compressor.n_centres is not None else 1
+    while True:
+        strata = stratify(f, n, cells, random_state)
+        terms, distance = draw_terms(f, strata, draws, refit, random_state)
+        error = compressor.error
+        small = error is None or compressor.radius * distance <= error
+        if compressor.n_centres is not None or small or n >= f.n:
+            return Found(
+                terms,
+                term_bound=2 * n + compressor.fixed,
+                distance_bound=strata.bound,
+                expected_distance=strata.expected,
+            )
+        n = min(2 * n, f.n)
+
+
+METHODS["stratified"] = stratified
