@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.compression._functions import KernelFunctions, Terms
+from mercer.compression.expansions import KernelFunctions, Terms
 from mercer.compression.preimage import Slopes, _gains, _next
 from mercer.kernels import Gaussian, Matern
 

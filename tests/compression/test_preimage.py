@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
-from mercer.compression._functions import as_functions
+from mercer.compression.expansions import as_functions
 from mercer.compression.preimage import preimages
 from mercer.compression.pursuit import matching_pursuit
 from mercer.compression.slopes import Slopes

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._typing import PointsLike
-from mercer.compression._functions import (
+from mercer.compression.expansions import (
     KernelFunctions,
     MatrixKernel,
     Tamed,

@@ -13,9 +13,9 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from mercer._typing import PointsLike, Predictor
-from mercer.compression._functions import KernelFunctions, Terms
 from mercer.compression._machines import View, expanded, view
 from mercer.compression.certificate import Compression
+from mercer.compression.expansions import KernelFunctions, Terms
 from mercer.compression.preimage import search
 from mercer.compression.pursuit import Pursuit, projected
 from mercer.compression.worst_points import (

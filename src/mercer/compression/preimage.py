@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from mercer.compression._functions import KernelFunctions, Terms, as_functions
+from mercer.compression.expansions import KernelFunctions, Terms, as_functions
 from mercer.compression.pursuit import Pursuit, nearest, projected
 from mercer.compression.slopes import Slopes
 from mercer.kernels.base import Kernel

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
 from mercer._typing import PointsLike
-from mercer.compression._functions import KernelFunctions, MatrixColumns, Terms, as_functions
+from mercer.compression.expansions import KernelFunctions, MatrixColumns, Terms, as_functions
 from mercer.gram.pivoted import pivoted_cholesky
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, count, take

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.compression._functions import KernelFunctions, evaluate
+from mercer.compression.expansions import KernelFunctions, evaluate
 from mercer.kernels.algebra import Scaled
 from mercer.kernels.base import Kernel
 from mercer.kernels.gaussian import Gaussian

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer._typing import PointsLike
-from mercer.compression._functions import (
+from mercer.compression.expansions import (
     KernelFunctions,
     Terms,
     evaluate,

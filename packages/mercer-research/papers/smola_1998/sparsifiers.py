@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mercer.compression._functions import as_functions
+from mercer.compression.expansions import as_functions
 from mercer.kernels import Laplacian
 from mercer_research.compression import makovoz
 from mercer_research.compression.stratified_sampling import draw_terms, stratify

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.compression._functions import KernelFunctions
+from mercer.compression.expansions import KernelFunctions
 from mercer.kernels import Gaussian, Laplacian
 from mercer_research.compression.stratified_sampling import Strata, _kmeans, draw_terms
 from mercer_research.compression.sup_norm import sup_terms

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.compression._functions import as_functions
+from mercer.compression.expansions import as_functions
 from mercer.kernels import Gaussian, Laplacian, StringSpectrum
 from mercer_research.compression.stratified_sampling import draw_terms, stratified_terms, stratify
 

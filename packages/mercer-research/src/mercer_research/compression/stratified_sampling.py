@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer._lazily import lazily
-from mercer.compression._functions import KernelFunctions, MatrixColumns, Terms, as_functions
 from mercer.compression.compress import METHODS, Compressor, Found
+from mercer.compression.expansions import KernelFunctions, MatrixColumns, Terms, as_functions
 from mercer.compression.pursuit import nearest
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, take

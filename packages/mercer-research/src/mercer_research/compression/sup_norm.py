@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.compression._functions import (
+from mercer.compression.compress import METHODS, Compressor, Found
+from mercer.compression.expansions import (
     HELD,
     KernelFunctions,
     Terms,
@@ -16,7 +17,6 @@ from mercer.compression._functions import (
     evaluate,
     stack,
 )
-from mercer.compression.compress import METHODS, Compressor, Found
 from mercer.compression.pursuit import projected
 from mercer.compression.worst_points import Shared, worst_points
 from mercer.data.base import Source
