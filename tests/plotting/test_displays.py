@@ -4,17 +4,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from mercer import SVR, KernelRegressor
-from mercer.inspect import compare, filter_curve, gram_report, machine_report, sample_paths
+from mercer.inspect import filter_curve, gram_report, sample_paths
 from mercer.kernels import BSpline, Gaussian, Linear, Matern, PeriodicGaussian, Sigmoid
-from mercer.plotting import (
-    ComparisonDisplay,
-    FilterDisplay,
-    GramDisplay,
-    KernelDisplay,
-    MachineFilterDisplay,
-    PenaltyDisplay,
-)
+from mercer.plotting import FilterDisplay, GramDisplay, KernelDisplay, PenaltyDisplay
 from mercer.plotting.kernels import PriorDisplay
 from mercer_research.kernels import Dirichlet
 
@@ -86,19 +78,6 @@ def test_penalties(ax):
     assert np.isnan(data(display.lines_[2])[1]).any()  # frequencies that cannot be
 
 
-def test_comparison(ax):
-    display = ComparisonDisplay.from_kernels(Gaussian(), Matern(nu=2.5), 0.1, ax=ax)
-    expected = compare(Gaussian(), Matern(nu=2.5), 0.1)
-    for line, values in zip(
-        display.lines_, (expected.attenuation, expected.other_attenuation), strict=True
-    ):
-        assert data(line)[1] == pytest.approx(values)
-    assert display.lines_[0].get_label() == "Gaussian(length_scale=1.0)"
-    named = display.plot(names=("one", "two"))
-    assert named.lines_[1].get_label() == "two"
-    assert named.ax_ is not ax
-
-
 def test_kernel(ax):
     display = KernelDisplay.from_kernel(Matern(), at=1.0, ax=ax)
     x, y = data(display.line_)
@@ -136,18 +115,6 @@ def test_gram_with_negative_eigenvalues():
     display = GramDisplay.from_gram(Sigmoid(1.0, -1.0)(points))
     crosses = data(display.ax_[1].lines[1])[1]
     assert crosses == pytest.approx(-display.report.eigenvalues[display.report.eigenvalues <= 0])
-
-
-def test_machine(ax):
-    machine = KernelRegressor(kernel=Gaussian()).fit(X, Y)
-    display = MachineFilterDisplay.from_estimator(machine, X, Y, n_bands=10, ax=ax)
-    report = machine_report(machine, X, Y, n_bands=10)
-    assert data(display.points_)[1] == pytest.approx(report.transfer)
-    assert data(display.line_)[1] == pytest.approx(report.response)
-    assert display.points_.get_color() == display.line_.get_color()
-    vectors = MachineFilterDisplay.from_estimator(SVR(kernel=Gaussian()).fit(X, Y), X, Y, name="v")
-    assert vectors.line_ is None
-    assert vectors.points_.get_label() == "v"
 
 
 @pytest.mark.parametrize(

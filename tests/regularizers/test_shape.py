@@ -22,7 +22,7 @@ from mercer.regularizers import (
     Slope,
 )
 from mercer.regularizers.constraints import Domain, compile_rows
-from mercer.regularizers.knowledge import as_constraints, coordinate_order
+from mercer.regularizers.knowledge import as_constraints
 
 LINE = Domain(np.array([[0.0], [2.0]]), grid=50)
 BOX = Domain(np.random.default_rng(0).uniform(0, 1, (40, 3)), grid=10, lines=16)
@@ -91,19 +91,6 @@ def test_periods_are_equalities():
     assert np.max(np.abs(values(Periodic(0.7).rows(LINE), wave))) > 0.1
     with pytest.raises(ValueError, match="at most the range"):
         Periodic(3.0).rows(LINE)
-
-
-def test_order_in_every_coordinate_without_what_follows():
-    X = np.random.default_rng(1).integers(0, 4, (12, 2)).astype(float)
-    pairs = coordinate_order(X)
-    reach = np.eye(12, dtype=bool)
-    reach[pairs[:, 0], pairs[:, 1]] = True
-    for _ in range(4):
-        reach |= reach @ reach
-    _, first = np.unique(X, axis=0, return_index=True)
-    below = np.all(X[first][:, None] <= X[first][None], axis=2)
-    np.testing.assert_array_equal(reach[np.ix_(first, first)], below)
-    assert len(pairs) < below.sum() - len(first)
 
 
 def test_signs_of_features_are_short_for_shapes():

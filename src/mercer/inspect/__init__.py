@@ -1,10 +1,8 @@
-"""Inspect kernels, Gram matrices and fitted machines: spectra, margins, intervals, survival."""
+"""Inspect kernels, Gram matrices and fitted machines: spectra, margins, influence, survival."""
 
-from mercer.inspect.comparison import compare, equivalent_width
 from mercer.inspect.filters import filter_curve
 from mercer.inspect.gram import check_psd, gram_report, repair
 from mercer.inspect.influence import jackknife, sensitivity_curve
-from mercer.inspect.machine import machine_report
 from mercer.inspect.margins import margin_report
 from mercer.inspect.prior import default_width, sample_paths
 from mercer.inspect.projection import project, project_new
@@ -22,17 +20,14 @@ __all__ = [
     "SurvivalCalibration",
     "brier_score",
     "check_psd",
-    "compare",
     "concordance",
     "d_calibration",
     "default_width",
-    "equivalent_width",
     "filter_curve",
     "gram_report",
     "integrated_brier_score",
     "interval_error",
     "jackknife",
-    "machine_report",
     "margin_report",
     "project",
     "project_new",

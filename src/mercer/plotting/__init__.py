@@ -5,14 +5,13 @@ from mercer.plotting.convergence import ConvergenceDisplay
 from mercer.plotting.criterion import CriterionDisplay
 from mercer.plotting.effects import EffectDisplay
 from mercer.plotting.eigenvalues import EigenvalueDisplay
-from mercer.plotting.filters import ComparisonDisplay, FilterDisplay, PenaltyDisplay
+from mercer.plotting.filters import FilterDisplay, PenaltyDisplay
 from mercer.plotting.fit import FitDisplay
 from mercer.plotting.gram import GramDisplay
 from mercer.plotting.influence import InfluenceDisplay
 from mercer.plotting.intervals import IntervalDisplay
 from mercer.plotting.kernels import KernelDisplay
 from mercer.plotting.latent_map import LatentMapDisplay
-from mercer.plotting.machine import MachineFilterDisplay
 from mercer.plotting.manifold import ManifoldDisplay
 from mercer.plotting.margins import MarginDisplay
 from mercer.plotting.pictures import PreimageDisplay
@@ -21,7 +20,6 @@ from mercer.plotting.survival import SurvivalCalibrationDisplay, SurvivalDisplay
 from mercer.plotting.table import TableDisplay
 
 __all__ = [
-    "ComparisonDisplay",
     "ComponentDisplay",
     "ConvergenceDisplay",
     "CriterionDisplay",
@@ -35,7 +33,6 @@ __all__ = [
     "IntervalDisplay",
     "KernelDisplay",
     "LatentMapDisplay",
-    "MachineFilterDisplay",
     "ManifoldDisplay",
     "MarginDisplay",
     "PenaltyDisplay",

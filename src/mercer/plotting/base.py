@@ -32,7 +32,6 @@ __all__ = [
     "chosen_of",
     "figure_of",
     "floats",
-    "note",
     "plt",
 ]
 
@@ -75,13 +74,6 @@ def figure_of(ax: Axes) -> Figure:
 def floats(values: T) -> T:
     """Return an array of double precision; None, a field that is not given, stays None."""
     return None if values is None else np.asarray(values, dtype=np.float64)  # type: ignore[return-value]
-
-
-def note(ax: Axes, text: str, at: tuple[float, float], left: bool, **style: Any) -> None:
-    """Write small words beside a point: on its left, or on its right."""
-    side, shift = ("right", -4) if left else ("left", 4)
-    own = {"ha": side, "xytext": (shift, 0), "textcoords": "offset points", "fontsize": 8}
-    ax.annotate(text, at, **{**own, **style})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)

@@ -1,4 +1,4 @@
-"""Kernels drawn as filters: attenuation, penalty, and two of them against each other."""
+"""Kernels drawn as filters: attenuation and penalty."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.inspect.comparison import Comparison, compare
 from mercer.inspect.filters import FilterCurve, filter_curve
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array
@@ -147,55 +146,4 @@ class PenaltyDisplay(Display):
             (line,) = ax.plot(curve.omega, cost / np.nanmin(cost), label=name, **kwargs)
             self.lines_.append(line)
         label = "cost of a unit of it"
-        return self._finish(xlabel=FREQUENCY, ylabel=label, yscale="log", legend=True)
-
-
-class ComparisonDisplay(Display):
-    r"""Two kernels as filters, with the band on which they are compared.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        From :func:`mercer.inspect.compare`.
-
-    Attributes
-    ----------
-    lines_ : list of matplotlib Line2D
-        The two attenuations.
-
-    Examples
-    --------
-    >>> from mercer.kernels import Gaussian, Matern
-    >>> from mercer.plotting import ComparisonDisplay
-    >>> display = ComparisonDisplay.from_kernels(Gaussian(), Matern(nu=2.5))
-    >>> len(display.lines_)
-    2
-    """
-
-    comparison: Comparison
-    from_kernels = Factory(compare)
-
-    def plot(
-        self, ax: Axes | None = None, *, names: tuple[str, str] | None = None, **kwargs: Any
-    ) -> Self:
-        """Draw both attenuations, the precision, and the frequency where they differ most.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        names : (str, str), optional
-            Labels; the kernels' representations if not given.
-        **kwargs
-            For ``Axes.plot``.
-        """
-        ax = self._draw_on(ax)
-        c = self.comparison
-        names = (repr(c.kernel), repr(c.other)) if names is None else names
-        self.lines_ = []
-        for values, name in zip((c.attenuation, c.other_attenuation), names, strict=True):
-            shown = np.where(values > 0.01 * c.precision, values, np.nan)
-            self.lines_ += ax.plot(c.omega, shown, label=name, **kwargs)
-        ax.axhline(c.precision, color="0.6", lw=0.8, ls="--")
-        ax.axvline(c.at, color="0.6", lw=0.8, ls=":")
-        label = LABELS["attenuation"]
         return self._finish(xlabel=FREQUENCY, ylabel=label, yscale="log", legend=True)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from mercer._typing import Array, PointsLike, TargetsLike
 from mercer.regularizers.constraints import (
@@ -36,7 +35,6 @@ __all__ = [
     "Order",
     "Periodic",
     "as_constraints",
-    "coordinate_order",
 ]
 
 # Nodes of the quadrature of an integral over a line, and points of one over a box.
@@ -176,37 +174,6 @@ class Order(Constraint):
         signs = np.repeat([-1.0, 1.0], k)
         G = sp.csr_array((signs, (at, pairs.T.ravel())), shape=(k, len(Z)))
         return Rows(Z, G, np.full(k, float(self.margin)), np.full(k, np.inf))
-
-
-def coordinate_order(X: PointsLike) -> NDArray[np.intp]:
-    r"""Return the pairs of points ordered in every coordinate, without implied pairs.
-
-    Of :math:`x_i \le x_j \le x_k` only the neighbours are kept, since the third follows.
-
-    Parameters
-    ----------
-    X : (n, p) array
-        Points; of equal ones only the first counts.
-
-    Returns
-    -------
-    (k, 2) array of int
-        Positions (i, j) with :math:`x_i \le x_j`.
-
-    Examples
-    --------
-    >>> coordinate_order([[0.0, 0.0], [1.0, 1.0], [2.0, 3.0]]).tolist()
-    [[0, 1], [1, 2]]
-    """
-    Z = np.asarray(X, dtype=np.float64)
-    unique, first = np.unique(Z, axis=0, return_index=True)
-    below = np.all(unique[:, None, :] <= unique[None, :, :], axis=2)
-    np.fill_diagonal(below, False)
-    # i < j is implied if some k lies between them: a path of two steps.
-    step = below.astype(np.float32)
-    i, j = np.nonzero(below & ~(step @ step > 0))
-    pairs = np.column_stack([first[i], first[j]])
-    return pairs[np.lexsort(pairs.T[::-1])]
 
 
 @dataclass(eq=False)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mercer.inspect import equivalent_width
 from mercer.kernels import BSpline, Gaussian
+from mercer_research.diagnostics import equivalent_width
 from papers.outcome import Result, at_most, near
 from papers.smola_1998.kernel_pictures import relative
 

@@ -6,6 +6,7 @@ from scipy import stats
 
 from mercer.kernels import Gaussian, Matern
 from mercer_research.density import KernelCDF
+from mercer_research.density.kernel_cdf import coordinate_order
 
 GRID = np.linspace(-6, 6, 2001)[:, None]
 
@@ -77,3 +78,16 @@ def test_joint_function_rises_along_both_features():
     F = many.cdf(cube)
     below = np.all(cube[:, None] <= cube[None], axis=2)
     assert np.max((F[:, None] - F[None])[below]) < 1e-3
+
+
+def test_order_in_every_coordinate_without_what_follows():
+    X = np.random.default_rng(1).integers(0, 4, (12, 2)).astype(float)
+    pairs = coordinate_order(X)
+    reach = np.eye(12, dtype=bool)
+    reach[pairs[:, 0], pairs[:, 1]] = True
+    for _ in range(4):
+        reach |= reach @ reach
+    _, first = np.unique(X, axis=0, return_index=True)
+    below = np.all(X[first][:, None] <= X[first][None], axis=2)
+    np.testing.assert_array_equal(reach[np.ix_(first, first)], below)
+    assert len(pairs) < below.sum() - len(first)

@@ -27,7 +27,7 @@ from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem
 from mercer.problems.constrained import SampleLosses, chebychev
 from mercer.problems.proof import Curve
 from mercer.regularizers.constraints import Constraint
-from mercer.regularizers.knowledge import At, AtLeast, AtMost, Order, coordinate_order
+from mercer.regularizers.knowledge import At, AtLeast, AtMost, Order
 from mercer.regularizers.shape import Bounded, Increasing
 
 __all__ = ["KernelCDF"]
@@ -359,3 +359,34 @@ class KernelCDF(DensityMixin, ShapedMachine):  # type: ignore[misc]
         """Draw new points, (n_samples, 1), by inverting the distribution function."""
         rng = check_random_state(random_state)
         return self.quantile(rng.uniform(size=n_samples))[:, None]
+
+
+def coordinate_order(X: PointsLike) -> NDArray[np.intp]:
+    r"""Return the pairs of points ordered in every coordinate, without implied pairs.
+
+    Of :math:`x_i \le x_j \le x_k` only the neighbours are kept, since the third follows.
+
+    Parameters
+    ----------
+    X : (n, p) array
+        Points; of equal ones only the first counts.
+
+    Returns
+    -------
+    (k, 2) array of int
+        Positions (i, j) with :math:`x_i \le x_j`.
+
+    Examples
+    --------
+    >>> coordinate_order([[0.0, 0.0], [1.0, 1.0], [2.0, 3.0]]).tolist()
+    [[0, 1], [1, 2]]
+    """
+    Z = np.asarray(X, dtype=np.float64)
+    unique, first = np.unique(Z, axis=0, return_index=True)
+    below = np.all(unique[:, None, :] <= unique[None, :, :], axis=2)
+    np.fill_diagonal(below, False)
+    # i < j is implied if some k lies between them: a path of two steps.
+    step = below.astype(np.float32)
+    i, j = np.nonzero(below & ~(step @ step > 0))
+    pairs = np.column_stack([first[i], first[j]])
+    return pairs[np.lexsort(pairs.T[::-1])]

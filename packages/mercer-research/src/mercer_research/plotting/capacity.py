@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.plotting.base import Axes, AxesLike, Display, Factory, note
+from mercer.plotting.base import Axes, AxesLike, Display, Factory
 from mercer_research.risk_bounds.all_bounds import Rung
 from mercer_research.risk_bounds.capacity_report import CapacityReport, capacity_report
 
@@ -149,3 +149,10 @@ def _cut(words: str, most: int = 66) -> str:
     """Return the first words, as many as fit beside a bar."""
     words = words.rstrip(".")
     return words if len(words) <= most else words[:most].rsplit(" ", 1)[0] + " ..."
+
+
+def note(ax: Axes, text: str, at: tuple[float, float], left: bool, **style: Any) -> None:
+    """Write small words beside a point: on its left, or on its right."""
+    side, shift = ("right", -4) if left else ("left", 4)
+    own = {"ha": side, "xytext": (shift, 0), "textcoords": "offset points", "fontsize": 8}
+    ax.annotate(text, at, **{**own, **style})

@@ -6,8 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.plotting.base import Axes, Display, Factory, note
+from mercer.plotting.base import Axes, Display, Factory
 from mercer_research.covering.report import CoveringReport, covering_report
+from mercer_research.plotting.capacity import note
 
 __all__ = ["CoveringDisplay"]
 

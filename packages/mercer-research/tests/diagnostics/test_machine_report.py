@@ -5,10 +5,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from mercer import SVC, SVR, KernelRegressor
-from mercer.inspect import machine_report
 from mercer.kernels import Gaussian, Linear, Matern, PeriodicGaussian, ThinPlate
 from mercer.losses import Squared
 from mercer.regularizers import Constant, Empty, Polynomial
+from mercer_research.diagnostics import machine_report
 from mercer_research.kernels import Dirichlet
 
 RNG = np.random.default_rng(4)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from mercer.inspect import compare, equivalent_width, filter_curve
+from mercer.inspect import filter_curve
 from mercer.inspect.bands import widen
 from mercer.kernels import BSpline, Gaussian, Laplacian, Linear, Matern, ThinPlate
+from mercer_research.diagnostics import compare, equivalent_width
 from mercer_research.kernels import Dirichlet
 
 

@@ -15,9 +15,9 @@ where it matters and part below one percent. On the right the width is chosen fo
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer.inspect import equivalent_width
 from mercer.kernels import BSpline, Gaussian
-from mercer.plotting import ComparisonDisplay
+from mercer_research.diagnostics import equivalent_width
+from mercer_research.plotting import ComparisonDisplay
 
 gaussian = Gaussian(float(np.sqrt(1 / 20)))
 matches = {

@@ -13,9 +13,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import KernelRegressor
-from mercer.inspect import machine_report
 from mercer.kernels import Gaussian
-from mercer.plotting import MachineFilterDisplay
+from mercer_research.diagnostics import machine_report
+from mercer_research.plotting import MachineFilterDisplay
 
 rng = np.random.default_rng(0)
 x = np.linspace(0, 20, 240)
