@@ -18,7 +18,7 @@ from mercer_studio.reporting.page import CSS, Section
 pytestmark = pytest.mark.skipif(
     shutil.which("chromium") is None, reason="Debian's chromium is not installed"
 )
-TOOLS = runpy.run_path(str(Path(__file__).parents[4] / "docs" / "browser.py"))
+TOOLS = runpy.run_path(str(Path(__file__).parents[4] / "tools" / "site.py"))
 
 
 @pytest.fixture(scope="module")
