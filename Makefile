@@ -7,7 +7,7 @@ BESIDE ?= packages/mercer-studio[studio] packages/mercer-research
 JOBS ?= 2
 # Releases to install instead of the newest, as '"scikit-learn==1.6.*"'.
 PIN ?=
-# Interpreters of peers that cannot be installed beside this library (benchmarks/tables/peers.txt, autogluon.txt).
+# Interpreters of peers that cannot be installed beside this library (benchmarks/contenders says which packages).
 export PEERS AUTOGLUON
 READY := $(VENV)/.mercer-installed
 BIN := $(VENV)/bin

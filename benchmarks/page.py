@@ -1,7 +1,7 @@
 """Write the tables of the documentation from the committed results of all suites.
 
-A page has each table between ``<!-- benchmark NAME -->`` and ``<!-- end -->``; the words around them
-are written by hand. ``python benchmarks/run.py page`` fills them in and draws the figures again.
+A page has each table between ``<!-- benchmark NAME -->`` and ``<!-- end -->``; the words around
+them are written by hand. ``run.py page`` fills the tables in and draws the figures again.
 """
 
 import re
@@ -273,7 +273,8 @@ def tuning_answer(records: list[Record]) -> str:
     return (
         f"One call of `tune` is better than a grid of 100 settings with five folds in {counts[0]}"
         f" comparisons of a machine on a set, as good in {counts[1]} and worse in {counts[2]}.\n"
-        f"It is {min(times):.0f} to {max(times):.0f} times as fast (geometric means, machine by machine)."
+        f"It is {min(times):.0f} to {max(times):.0f} times as fast (geometric means, machine by "
+        f"machine)."
     )
 
 
@@ -386,7 +387,8 @@ def exact_tables(records: list[Record]) -> str:
     text.append(table(heads, lines))
     first = {r.contender: r for r in records if r.case.get("label") == "first fit"}["mercer"]
     text.append(
-        f"A first fit costs {first['new']:.2f} s more than the second where nothing was compiled on the "
+        f"A first fit costs {first['new']:.2f} s more than the second where nothing was compiled "
+        f"on the "
         f"machine before, and {first['again']:.2f} s where compiled code lies on the disk."
     )
     return "\n\n".join(text) + "\n\n" + measured(records, versions=True)
@@ -448,7 +450,8 @@ def kernels_table(records: list[Record]) -> str:
         for what, rows in slow.items()
     )
     return (
-        f"In all, fits are {kernels.sentence(records)}. Our objective is above scikit-learn's by more "
+        f"In all, fits are {kernels.sentence(records)}. Our objective is above scikit-learn's by "
+        f"more "
         f"than {kernels.EQUAL:g} of it in {above} of them.\n\n"
         + table(["times as fast", *kernels.KERNELS], lines)
         + f"\n\nSlower, with the rows: {told}.\n\n"
@@ -468,7 +471,8 @@ def small_table(records: list[Record]) -> str:
         if r.case["known"]
     ]
     return (
-        f"Geometric mean over all {len(fits)} fits **{geometric(list(fits.values())):.2f}**, over those "
+        f"Geometric mean over all {len(fits)} fits **{geometric(list(fits.values())):.2f}**, over "
+        f"those "
         f"of 100 to 1,000 rows **{geometric(some):.2f}**, of predictions of one row "
         f"{geometric(list(ones.values())):.2f}.\n\n"
         f"{table(('`SVC`', 'rows', 'fit, ms', 'ratio'), lines)}\n\n{measured(records)}"
@@ -517,9 +521,12 @@ def certificate(records: list[Record]) -> str:
     slack = max(r["slack"] for r in fits)
     more = float(np.exp(-np.mean(np.log1p(-shares))))
     return (
-        f"**{false or 'None'} of {total:,} bounds are false.** On {len(shares)} problems of the exact "
-        f"machines a fit with its certificate takes {more:.2f} times as long as without (geometric mean;"
-        f" {100 * shares.min():.0f} to {100 * shares.max():.0f} % of the fit). The reported gap is at most {slack:.3f} times the true one.\n\n"
+        f"**{false or 'None'} of {total:,} bounds are false.** On {len(shares)} problems of the "
+        f"exact "
+        f"machines a fit with its certificate takes {more:.2f} times as long as without "
+        f"(geometric mean;"
+        f" {100 * shares.min():.0f} to {100 * shares.max():.0f} % of the fit). The reported gap "
+        f"is at most {slack:.3f} times the true one.\n\n"
         f"{table(heads, lines)}\n\n{measured(records)}"
     )
 
@@ -547,7 +554,8 @@ def least_squares(records: list[Record]) -> str:
     paths = [f"{r['times']['path'] / r['times']['eigh']:.2f}" for r in part["path"]]
     sizes = [f"{r.case['n']:,}" for r in part["path"]]
     text.append(
-        f"100 values of C with the exact leave-one-out errors of each take {' and '.join(paths)} of one "
+        f"100 values of C with the exact leave-one-out errors of each take {' and '.join(paths)} "
+        f"of one "
         f"bare `numpy.linalg.eigh` at {' and '.join(sizes)} rows."
     )
     lines = []
@@ -580,7 +588,8 @@ def landmarks_table(records: list[Record]) -> str:
         some = [r for r in part["pass"] if r.case["dtype"] == kind]
         ratios, nano = [r["ratio"] for r in some], [r["nanoseconds"] for r in some]
         text.append(
-            f"{kind} {min(ratios):.2f} to {max(ratios):.2f} times the bare loop ({min(nano):.2f} to "
+            f"{kind} {min(ratios):.2f} to {max(ratios):.2f} times the bare loop ({min(nano):.2f} "
+            f"to "
             f"{max(nano):.2f} ns a kernel value)"
         )
     said = (
@@ -607,8 +616,10 @@ def landmarks_table(records: list[Record]) -> str:
     growth = table(["from Parquet: s; MB", *sizes, "power of rows"], lines)
     ratios = [r["peer"] / r["cpu"] for r in part["kinked"]]
     bent = (
-        f"Losses with kinks (hinge, tube) are {geometric(ratios):.1f} times as fast as LIBLINEAR over the "
-        f"same landmarks ({min(ratios):.1f} to {max(ratios):.1f}, {len(ratios)} problems of 300 to 1,000 "
+        f"Losses with kinks (hinge, tube) are {geometric(ratios):.1f} times as fast as LIBLINEAR "
+        f"over the "
+        f"same landmarks ({min(ratios):.1f} to {max(ratios):.1f}, {len(ratios)} problems of 300 "
+        f"to 1,000 "
         "landmarks), at equal objectives."
     )
     return "\n\n".join([said, fits, growth, bent, measured(records)])
@@ -630,9 +641,12 @@ def local(records: list[Record]) -> str:
     rates = [r["rows_a_minute"] / 1e6 for r in records if r.case["part"] == "predict"]
     return (
         table(("rows", "leaf", "fit, s", "MiB"), lines)
-        + f"\n\nOn a Dask cluster 10^6 rows take one worker {one:.0f} s, two {two:.0f} s, and two of which one "
-        f"is killed half way {killed:.0f} s, with the same predictions to the last bit. A core predicts "
-        f"{min(rates):.1f} to {max(rates):.1f} million rows a minute by leaves of 4,000.\n\n{measured(records)}"
+        + f"\n\nOn a Dask cluster 10^6 rows take one worker {one:.0f} s, two {two:.0f} s, and two "
+        f"of which one "
+        f"is killed half way {killed:.0f} s, with the same predictions to the last bit. A core "
+        f"predicts "
+        f"{min(rates):.1f} to {max(rates):.1f} million rows a minute by leaves of "
+        f"4,000.\n\n{measured(records)}"
     )
 
 
@@ -703,8 +717,10 @@ def scale(records: list[Record]) -> str:
     million = costs.value * costs.double.seconds(1e6, 10, 1000)
     million += costs.curved * costs.single.seconds(1e6, 10, 1000)
     return (
-        f"10^6 rows against 1,000 landmarks are {million:.0f} seconds of one core, all passes of a squared "
-        f"loss together.\n\n{table(('rows, landmarks', *(f'{c} cores' for c in CLUSTERS)), lines)}\n\n"
+        f"10^6 rows against 1,000 landmarks are {million:.0f} seconds of one core, all passes of "
+        f"a squared "
+        f"loss "
+        f"together.\n\n{table(('rows, landmarks', *(f'{c} cores' for c in CLUSTERS)), lines)}\n\n"
         f"{measured(records)}"
     )
 
@@ -747,9 +763,12 @@ def programs(records: list[Record]) -> str:
     return (
         "Processor seconds of a whole program on one thread, its start and imports included:\n\n"
         + table(("program", *runs[:2], "first run after `mercer warm`"), lines)
-        + f"\n\n`mercer warm` takes {warm['cpu']:.0f} s of the processor, {warm['wall']:.0f} s by the clock, "
-        f"and {again['cpu']:.0f} s where everything was compiled already; importing `mercer.SVC` is "
-        f"{ours:.1f} s of every number, importing scikit-learn's {theirs:.1f} s.\n\n{measured(records)}"
+        + f"\n\n`mercer warm` takes {warm['cpu']:.0f} s of the processor, {warm['wall']:.0f} s by "
+        f"the clock, "
+        f"and {again['cpu']:.0f} s where everything was compiled already; importing `mercer.SVC` "
+        f"is "
+        f"{ours:.1f} s of every number, importing scikit-learn's {theirs:.1f} "
+        f"s.\n\n{measured(records)}"
     )
 
 
@@ -773,11 +792,15 @@ def faults(records: list[Record]) -> str:
         lines.append([words, f"{r.case['rows']:,}", *cells])
     heads = ("in the middle of the fit", "rows", "undisturbed", "with the fault", "same bits")
     return (
-        "Measured from Parquet files of 10 features, hinge loss, 300 landmarks, workers of one thread on "
-        f"one machine of two cores (`make bench SUITE=faults`). {frozen.case['rows']:,} rows take one "
-        f"worker {one:.0f} s and two {two:.0f} s, {one / two:.2f} times as fast.\n\n{table(heads, lines)}\n\n"
+        "Measured from Parquet files of 10 features, hinge loss, 300 landmarks, workers of one "
+        "thread on "
+        f"one machine of two cores (`make bench SUITE=faults`). {frozen.case['rows']:,} rows take "
+        f"one "
+        f"worker {one:.0f} s and two {two:.0f} s, {one / two:.2f} times as "
+        f"fast.\n\n{table(heads, lines)}\n\n"
         f"Predictions of the {killed['predicted']:,} rows were written to Parquet files in "
-        f"{killed['predictions']:.0f} s, {100 * killed['mistakes']:.1f} % of them wrong on rows without noise."
+        f"{killed['predictions']:.0f} s, {100 * killed['mistakes']:.1f} % of them wrong on rows "
+        f"without noise."
     )
 
 

@@ -20,7 +20,14 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
-from benchmarks.store import ONE_THREAD, RESULTS, NoAnswerError, Store, Worker, environment
+from benchmarks.store import (  # noqa: E402
+    ONE_THREAD,
+    RESULTS,
+    NoAnswerError,
+    Store,
+    Worker,
+    environment,
+)
 
 SUITES = {
     path.stem.replace("_", "-"): path.stem

@@ -1,12 +1,12 @@
 """Results of suites: where they are kept, and processes in which they are measured.
 
-A suite has one file of lines, ``results/SUITE.jsonl``. A line with ``about`` says when, where and by which commit
-a run was made; a line with ``case`` is what one contender did on one case in that run. A run appends to
-the file, so that one which was cut short goes on; of a repeated measurement the last line counts.
+A suite has one file of lines, ``results/SUITE.jsonl``. A line with ``about`` says when, where and
+by which commit a run was made; a line with ``case`` is what one contender did on one case in that
+run. A run appends to the file, so that one which was cut short goes on; of a repeated measurement
+the last line counts.
 """
 
 import datetime
-import hashlib
 import importlib
 import importlib.metadata
 import json
@@ -19,6 +19,7 @@ import select
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -230,7 +231,8 @@ def in_turn(
 ) -> dict[str, list[float]]:
     """Return processor seconds of calls that take turns; a first round compiles and is left out.
 
-    They take ``rounds`` turns, fewer if each has taken ``seconds`` together, but ``least`` at least.
+    They take ``rounds`` turns, fewer if each has taken ``seconds`` together, but ``least`` at
+    least.
     """
     times: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
@@ -298,6 +300,8 @@ class Worker:
         self, method: str, *arguments: Any, seconds: float = math.inf, most: float = math.inf
     ) -> Any:
         """Return the answer of a method; end the process beyond some processor seconds or bytes."""
+        if self.process.poll() is not None:
+            raise NoAnswerError("its process ended")
         self._send((method, arguments))
         begun, used = time.perf_counter(), self._used()[0]
         assert self.process.stdout is not None
@@ -339,6 +343,7 @@ def serve(target: str) -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
     sys.path[1:1] = [str(ROOT / "tests")]
+    warnings.simplefilter("ignore")
     made: Any = None
     arguments = pickle.load(sys.stdin.buffer)
     while True:
@@ -370,12 +375,6 @@ class Job:
 
     def about(self, packages: tuple[str, ...]) -> dict[str, Any]:
         return environment(packages or PACKAGES)
-
-
-def source() -> str:
-    """Return what tells one state of the library's source from another."""
-    files = sorted((ROOT / "src" / "mercer").rglob("*.py"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
 if __name__ == "__main__":

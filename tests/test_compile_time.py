@@ -1,7 +1,7 @@
 """A first fit compiles few loops, and none where the disk remembers them.
 
 Counted in a fresh process. Each takes about half a second to compile;
-``benchmarks/users/promptness.py`` has the seconds.
+``make bench SUITE=promptness`` has the seconds.
 """
 
 import os

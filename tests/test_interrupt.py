@@ -1,6 +1,6 @@
 """Ctrl-C is heard long before a fit ends and leaves the machine as it was.
 
-How long it takes to be heard is measured by ``benchmarks/users/promptness.py interrupts``.
+How long it takes to be heard is measured by ``make bench SUITE=promptness``.
 """
 
 import json

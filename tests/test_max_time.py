@@ -26,7 +26,7 @@ from mercer.solvers import ConvergenceWarning, Status
 from mercer.solvers.monitor import Monitor
 
 # Rows with which a fit looks at the clock often, for machines whose solver goes step by step; all
-# machines and larger samples, by the clock, are in ``benchmarks/solvers/max_time.py``.
+# machines and larger samples, by the clock, are in ``benchmarks/suites/max_time.py``.
 ROWS = {
     "HuberSVR": 300,
     "KernelLogisticRegression": 300,

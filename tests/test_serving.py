@@ -2,17 +2,37 @@
 
 import http.client
 import json
+import shlex
 import subprocess
 import sys
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.serving.container import HERE, command, instructions
 from mercer import AutoClassifier, AutoRegressor
 from mercer.io import to_onnx
+
+HERE = Path(__file__).resolve().parents[1] / "examples" / "serving"
+
+
+def instructions(text):
+    """Return the instructions of a Dockerfile with their arguments, lines joined."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return [
+        tuple(line.split(None, 1)) for line in "\n".join(lines).replace("\\\n", " ").splitlines()
+    ]
+
+
+def command(arguments):
+    """Return the command that a RUN, CMD or HEALTHCHECK runs, without options of the build."""
+    words = arguments.partition("[")
+    if words[1]:
+        return json.loads("[" + words[2])
+    return [word for word in shlex.split(arguments) if not word.startswith("--mount")]
+
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"size": RNG.normal(size=60), "kind": RNG.choice(["a", "b"], 60)})

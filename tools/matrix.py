@@ -6,7 +6,7 @@ installs the wheel, runs README and the quick tests, and prints a table of what 
 how each ended. Pythons are those on the path. Arguments after ``--`` go to pytest instead of the
 quick tests: ``matrix.py --pythons 3.13 --releases lowest -- tests/losses``. What passed is not run
 again at the same commit; ``--recorded`` runs nothing and shows what was found last, with its
-commit. The table of all environments is written to ``benchmarks/matrix.md``.
+commit. The table of all environments is written to ``tools/matrix.md``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "matrix"
-TABLE = ROOT / "benchmarks" / "matrix.md"
+TABLE = ROOT / "tools" / "matrix.md"
 PYTHONS = ("3.11", "3.12", "3.13")
 RELEASES = {"lowest": "lowest-direct", "newest": "highest"}
 EXTRAS = ("test", "plot", "cluster", "data", "io", "onnx")

@@ -14,8 +14,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 SHORT = (
-    "certificate-short compact-short ls-short local-short tune-short large-short scale-short "
-    "manifold-short linear-short claims-short hour-short production-short"
+    "certificate-short compact-short least-squares-short local-short tuning-short large-short "
+    "landmarks-short linear-short kernels-short hour-short intervals-short faults-short"
 )
 # What there was at the time of 1.6, which gives SciPy an option that is deprecated, asks polars by
 # such a protocol, and hands its checks to pytest as an iterator. Fewer checks may fail.

@@ -1,4 +1,4 @@
-"""A studio, a real browser that drives it, and four journeys from a raw file to script and report."""
+"""A studio, a real browser that drives it, and four journeys from a raw file to a report."""
 
 import os
 import shutil

@@ -1,7 +1,7 @@
 """Support vector machines of this library and of others behind one face, and the limit of all.
 
-A contender has ``prepare`` (not timed), ``fit``, ``predict`` and ``learned``. `Server` is one in a process
-of its own, which times itself.
+A contender has ``prepare`` (not timed), ``fit``, ``predict`` and ``learned``. `Server` is one in a
+process of its own, which times itself.
 """
 
 import importlib
@@ -37,8 +37,8 @@ COMMON = {"cache_size": 2000, "tol": 1e-3}
 class Problem:
     """One machine with a Gaussian kernel on one data set.
 
-    ``scaling`` and ``official`` are those of :func:`data.draw`. ``contenders``, if any are given, are
-    the only ones that take part. ``group`` is what a geometric mean is taken over.
+    ``scaling`` and ``official`` are those of :func:`data.draw`. ``contenders``, if any are given,
+    are the only ones that take part. ``group`` is what a geometric mean is taken over.
     """
 
     machine: str
@@ -75,8 +75,8 @@ def problem_of(case: dict[str, Any]) -> Problem:
     return Problem(**{"n_test": 0, "contenders": ()} | case)
 
 
-# Of the exponentials at hand NumPy's was fastest on float32 (0.57 ns a value on AVX-512, numexpr 4.5 ns), and 16 MB
-# the fastest size of a block among 0.25 to 64 MB for 8, 54 and 784 features.
+# Of the exponentials at hand NumPy's was fastest on float32 (0.57 ns a value on AVX-512, numexpr
+# 4.5 ns), and 16 MB the fastest size of a block among 0.25 to 64 MB for 8, 54 and 784 features.
 BLOCK_BYTES = 16 * 2**20
 
 

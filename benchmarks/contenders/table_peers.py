@@ -1,7 +1,7 @@
 """Methods of others for the contest on tables, each as its authors advise, on one thread.
 
-They need ``catboost``, ``interpret``, ``lightgbm``, ``pytabkit``, ``xgboost`` and ``xrfm`` in the interpreter
-that the variable PEERS names; this library need not be there.
+They need ``catboost``, ``interpret``, ``lightgbm``, ``pytabkit``, ``xgboost`` and ``xrfm`` in the
+interpreter that the variable PEERS names; this library need not be there.
 """
 
 from collections.abc import Callable, Iterator

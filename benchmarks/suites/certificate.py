@@ -2,11 +2,13 @@
 
 Machines of 600 to 5,000 rows with C up to 1e4 are fitted as they come (kernel values in float32);
 objective, lower bound and gap of each answer are computed again in plain NumPy, and bounds that do
-not hold are counted. The problems of the exact suite tell which part of a fit the certificate takes.
+not hold are counted. The problems of the exact suite tell which part of a fit the certificate
+takes.
 """
 
 import time
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,7 @@ def cases(short: bool) -> list[dict[str, Any]]:
     fits = [
         {"machine": machine, "C": [low, high], "count": FEW if short else COUNT}
         for machine in MACHINES
-        for low, high in zip(WEIGHTS, WEIGHTS[1:], strict=False)
+        for low, high in pairwise(WEIGHTS)
     ]
     problems = SHORT[:2] if short else [] if MISSING else EXACT
     return fits + [{"problem": p.case()} for p in problems if p.n != 100_000 or p.machine != "SVC"]
@@ -141,7 +143,7 @@ def together(case: dict[str, Any], names: list[str], short: bool) -> dict[str, d
 
 
 def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return counts, the median gap, the largest ratio to the true one and the median of float32's."""
+    """Return counts, the median gap, its largest ratio to the true one, and float32's median."""
     if not found:
         return {"fits": 0, "converged": 0, "false": 0}
     rough = [r["rough"] / r["gap"] for r in found if r["rough"] and r["gap"] > 0]

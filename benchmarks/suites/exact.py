@@ -1,8 +1,8 @@
 """Exact machines beside every peer and the bare kernel values, and a path of C; an hour.
 
 Contenders take turns, each in a process of its own and each round in another order. Answers are
-judged by `benchmarks.contenders.judge`, which is nobody's. ``--short`` takes three minutes and fails
-if Mercer is slow or wrong.
+judged by `benchmarks.contenders.judge`, which is nobody's. ``--short`` takes three minutes and
+fails if Mercer is slow or wrong.
 """
 
 import re
@@ -34,7 +34,8 @@ PACKAGES = {
 }
 # Where problems are only compared with few, these are the ones that matter.
 FEW = ("mercer", "scikit-learn", "scikit-learn-intelex", "bare")
-# Seconds that a fit or a prediction may take; who needed more than `once` for a first fit is not asked again.
+# Seconds that a fit or a prediction may take; who needed more than `once` for a first fit is not
+# asked again.
 LIMIT, LIMITS, ONCE = 150.0, {"scikit-learn": 60.0, "scikit-learn-intelex float32": 60.0}, 10.0
 LIMITS |= {"LIBSVM": 20.0, "ThunderSVM": 3.0}
 ROUNDS, SHORT_ROUNDS = 3, 2
@@ -44,8 +45,8 @@ FAST_ENOUGH = 1.2
 # A looser objective than this, relative to the best one found, would not be the same answer.
 SAME_OBJECTIVE = 1e-5
 
-# Every row says where its settings are from: a publication, round numbers, or a coarse grid of C and gamma on 3,000
-# rows (the smallest C within half a point of the best score).
+# Every row says where its settings are from: a publication, round numbers, or a coarse grid of C
+# and gamma on 3,000 rows (the smallest C within half a point of the best score).
 PLATT = "Platt (1999): variance 10"
 HSU = "Hsu and Lin (2002), one against one"
 HSIEH = "Hsieh, Si and Dhillon (2014)"
@@ -171,7 +172,7 @@ def together(case: dict[str, Any], names: list[str], short: bool) -> dict[str, d
 
 
 def turns(problem: Problem, names: list[str], rounds: int) -> dict[str, dict[str, Any]]:
-    """Measure a problem; ``bare`` is last in a round, given the first contender's support vectors."""
+    """Measure a problem; ``bare`` is last in a round, given a contender's support vectors."""
     workers = {name: Worker(SERVER, name, 1) for name in names}
     peers = [name for name in names if name != "bare"]
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in names}

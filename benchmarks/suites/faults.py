@@ -1,8 +1,8 @@
-"""10^7 rows on a Dask cluster, from Parquet to predictions, workers and client killed; half an hour.
+"""10^7 rows on a Dask cluster, from files to predictions, workers and client killed; half an hour.
 
-Worker processes of one thread each fit a classifier (hinge loss, landmarks). In the middle of a fit a
-worker is killed or frozen, or the client is killed. The fit goes on, and must end with the same bits.
-``--short`` takes 100,000 rows and two minutes.
+Worker processes of one thread each fit a classifier (hinge loss, landmarks). In the middle of a fit
+a worker is killed or frozen, or the client is killed. The fit goes on, and must end with the same
+bits. ``--short`` takes 100,000 rows and two minutes.
 """
 
 import os

@@ -161,7 +161,7 @@ def sentence(records: list[Record]) -> str:
 
 
 def claims(records: list[Record], short: bool) -> list[str]:
-    """Name fits whose objective is above the peer's, and those without a bound that should have one.
+    """Name fits whose objective is above the peer's, and those that should converge and do not.
 
     Sigmoids are not positive definite: each library ends at a stationary point of its own.
     """

@@ -267,9 +267,8 @@ def part(records: list[Record], name: str) -> list[Record]:
 
 def exponent(records: list[Record]) -> float:
     """Return the power of the rows with which the seconds grow."""
-    n, t = ([np.log(v) for v in (r.case["rows"], r["cpu"])] for r in records), None
-    rows = np.array(list(n))
-    return float(np.polyfit(rows[:, 0], rows[:, 1], 1)[0])
+    n, seconds = np.log([(r.case["rows"], r["cpu"]) for r in records]).T
+    return float(np.polyfit(n, seconds, 1)[0])
 
 
 def claims(records: list[Record], short: bool) -> list[str]:

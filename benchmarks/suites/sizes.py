@@ -1,7 +1,7 @@
 """Machines with knowledge: seconds of one core and certificate at 250 to 20,000 rows; an hour.
 
-Each fit has a process of its own with a limit of time. ``--short`` fits 250 rows, half a minute, and
-fails where a fit ends without its certificate.
+Each fit has a process of its own with a limit of time. ``--short`` fits 250 rows, half a minute,
+and fails where a fit ends without its certificate.
 """
 
 import warnings

@@ -1,8 +1,8 @@
 """Fits of 50 to 3,000 rows and one-row predictions beside scikit-learn; three minutes.
 
 Both libraries take turns in one process, times are processor time, and what compiles does so
-before. Data are drawn, or shipped with scikit-learn. ``--short`` takes half a minute and fails where
-fits are far slower, beside scikit-learn, than the recorded ones.
+before. Data are drawn, or shipped with scikit-learn. ``--short`` takes half a minute and fails
+where fits are far slower, beside scikit-learn, than the recorded ones.
 """
 
 from collections.abc import Callable

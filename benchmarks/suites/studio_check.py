@@ -1,7 +1,8 @@
 """The studio in Chromium: entry, four journeys, answers during fits, 100,000 rows; ten minutes.
 
-``--short`` is for every change, a minute: entry, requests, weight, one journey, answers during a fit,
-and cancelling. What is late by the clock of a shared machine is said, and fails the long form alone.
+``--short`` is for every change, a minute: entry, requests, weight, one journey, answers during a
+fit, and cancelling. What is late by the clock of a shared machine is said, and fails the long form
+alone.
 """
 
 import http.client

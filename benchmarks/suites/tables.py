@@ -1,8 +1,8 @@
 """Recommended estimators, untouched, beside boosted trees on 54 tables; 18 hours with peers.
 
-``tables.json`` has sets, sizes, splits and contenders as they were decided before the first line was
-measured, and what was decided after which numbers. This module needs this library only to fit it.
-``--short`` takes half a minute: are the recommended estimators good on few rows, and in time?
+``tables.json`` has sets, sizes, splits and contenders as they were decided before the first line
+was measured, and what was decided after which numbers. This module needs this library only to fit
+it. ``--short`` takes half a minute: are the recommended estimators good on few rows, and in time?
 """
 
 import importlib
@@ -148,8 +148,8 @@ def _gathered(X: pd.DataFrame, block: str) -> pd.DataFrame:
 def split(name: str, number: int, rows: int, test: int | None = None) -> Split:
     """Return a random partition of a set, by classes where there are any.
 
-    A regression's target has mean 0 and variance 1 on the rows to learn from. A class of which fewer
-    than five rows are expected is dropped.
+    A regression's target has mean 0 and variance 1 on the rows to learn from. A class of which
+    fewer than five rows are expected is dropped.
     """
     X, y, regression = frame(name)
     kept = np.arange(len(y))
@@ -325,7 +325,8 @@ class Field:
     size : int or None
         Training rows; None is the mean over all sizes that a set has.
     sets : iterable of str, optional
-        Some sets; all that have the size by default, which are others where it is that of unseen sets.
+        Some sets; all that have the size by default, which are others where it is that of unseen
+        sets.
     splits : int, optional
         How many splits, from the first; what the plan has by default.
     """

@@ -43,8 +43,8 @@ print(f"root mean square error {np.sqrt(np.mean((surface - truth) ** 2)):.3f}, o
 # sphinx_gallery_start_ignore
 here = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()
 # sphinx_gallery_end_ignore
-kept = here.parents[1] / "benchmarks" / "solvers" / "compact.json"
-table = json.loads(kept.read_text())["results"]
+kept = here.parents[1] / "benchmarks" / "results" / "compact.jsonl"
+table = [json.loads(line) for line in kept.read_text().splitlines()[1:]]
 figure, axes = plt.subplots(1, 3, figsize=(12, 4.0))
 axes[0].pcolormesh(grid, grid, surface, cmap="RdBu_r", vmin=-1, vmax=1, rasterized=True)
 axes[0].add_patch(plt.Rectangle((0.4, 0.4), 0.2, 0.2, fill=False, color="black", lw=2))
@@ -52,9 +52,9 @@ axes[0].set(title="20,000 points", xticks=[0, 1], yticks=[0, 1], aspect="equal")
 names = {"ridge": "squared", "huber": "Huber", "svc": "hinge"}
 for k, (name, title) in enumerate(names.items()):
     for way, style in (("neighbours", "o-"), ("whole matrix", "s:")):
-        rows = [r for r in table if (r["machine"], r["way"]) == (name, way)]
-        n = [r["n"] for r in rows]
-        axes[1].loglog(n, [r["fit_cpu"] for r in rows], style, color=f"C{k}", lw=2, ms=5)
+        rows = [r for r in table if (r["case"]["machine"], r["contender"]) == (name, way)]
+        n = [r["case"]["n"] for r in rows]
+        axes[1].loglog(n, [r["fit"] for r in rows], style, color=f"C{k}", lw=2, ms=5)
         axes[2].loglog(n, [r["peak"] / 2**20 for r in rows], style, color=f"C{k}", lw=2, ms=5)
     axes[1].text(0.05, 0.93 - 0.08 * k, title, color=f"C{k}", transform=axes[1].transAxes)
 axes[1].set(title="seconds of the processor", xlabel="points")

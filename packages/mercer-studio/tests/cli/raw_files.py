@@ -1,8 +1,7 @@
 """The command line on ten real sets from their raw files: what is chosen, how good, how long.
 
-Run it as ``python benchmarks/users/command_line.py``; sets are read from the folder that
-``MERCER_DATA`` names. Each file is given as it is, but for rows: at most 2,000 are fitted and 1,000
-judged.
+Sets are read from the folder that ``MERCER_DATA`` names. Each file is given as it is, but for rows:
+at most 2,000 are fitted and 1,000 judged.
 """
 
 import io
@@ -18,7 +17,7 @@ import pandas as pd
 
 from mercer_studio.cli import main
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "tests"))
 
 from data import FOLDER, MISSING
 

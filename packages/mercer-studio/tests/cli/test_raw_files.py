@@ -7,7 +7,7 @@ import pytest
 
 from data import MISSING
 
-SCRIPT = Path(__file__).parents[4] / "benchmarks" / "users" / "command_line.py"
+SCRIPT = Path(__file__).with_name("raw_files.py")
 
 
 @pytest.mark.data

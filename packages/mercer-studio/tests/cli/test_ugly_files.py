@@ -15,7 +15,7 @@ from mercer_studio.cli.models import Question, Wishes
 from mercer_studio.cli.tables import Memory, read
 from mercer_studio.cli.telling import Teller
 
-SCRIPT = runpy.run_path(str(Path(__file__).parents[4] / "benchmarks" / "users" / "ugly_files.py"))
+SCRIPT = runpy.run_path(str(Path(__file__).with_name("ugly_files.py")))
 UGLY, sales, by_pandas = SCRIPT["UGLY"], SCRIPT["sales"], SCRIPT["columns_by_pandas"]
 ROWS = sales()
 

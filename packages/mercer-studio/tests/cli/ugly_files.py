@@ -6,7 +6,7 @@ another of the ways that make a file hard to read. A file is read by ``mercer fi
 in `UGLY`, and by pandas with the obvious arguments, also there; both ways must give the same
 columns to a machine.
 
-Run ``python benchmarks/users/ugly_files.py`` for a table of what happens to each file.
+Run as a program it prints a table of what happens to each file.
 """
 
 from __future__ import annotations
