@@ -35,7 +35,7 @@ PAGES = {
     "names": "reference/index.html",
     "reference": "reference/generated/mercer.SVR.html",
     "results": "explanation/index.html",
-    "tables": "explanation/tables.html",
+    "tables": "explanation/benchmark.html",
     "formulas": "explanation/operators.html",
     "faq": "how-to/faq.html",
     "limitations": "explanation/limitations.html",
