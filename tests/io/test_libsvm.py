@@ -116,6 +116,7 @@ def test_what_is_no_machine_of_libsvm(tmp_path):
     refused(mercer.LSSVR().fit(X, Y), "LSSVR is no machine of LIBSVM")
     refused(mercer.SVR(kernel=mercer.kernels.Matern()).fit(X, Y), "Matern.* is none of LIBSVM")
     refused(mercer.SVC(kernel="precomputed").fit(X @ X.T, TWO), "has no points")
+    refused(mercer.SVR(kernel=lambda A, B: A @ B.T).fit(X, Y), "has no points")
     refused(mercer.SVC().fit(X, TWO.astype(str)), "labels of LIBSVM's are integers")
     trend = mercer.regularizers.Polynomial(1)
     refused(mercer.SVR(null_space=trend).fit(X, Y), "unpenalized functions")

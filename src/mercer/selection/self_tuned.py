@@ -81,7 +81,8 @@ class SelfTuned(AllOrNothing, BaseEstimator):  # type: ignore[misc]
         """Return the machine that is tuned, with those settings of this one that it has."""
         machine, own = self._kind(), self.get_params(deep=False)
         names = machine.get_params(deep=False).keys() & own.keys() - {"max_time", "verbose"}
-        return machine.set_params(**{name: own[name] for name in names})
+        machine.set_params(**{name: own[name] for name in names})
+        return machine
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), self._machine().__sklearn_tags__()
