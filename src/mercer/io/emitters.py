@@ -163,7 +163,7 @@ def _power_of_distance(kernel: PowerOfDistance, s: Value) -> Value:
 
 
 def _wendland(kernel: Wendland, s: Value) -> Value:
-    power, coef = kernel._factors
+    power, coef = kernel.factors
     r = s.map("Sqrt").at_most(1.0)
     factor: Any = float(coef[-1] / coef[0])
     for c in coef[-2::-1]:

@@ -15,7 +15,6 @@ from mercer._settings import KW_ONLY, settings
 from mercer._sklearn import Interval, StrOptions
 from mercer._typing import Array, Constraints, PointsLike, Seed, TargetsLike, WeightsLike
 from mercer.kernels.dot_product import Linear
-from mercer.kernels.explicit import Explicit
 from mercer.kernels.named import FREE, NAMES
 from mercer.losses.base import Loss
 from mercer.losses.named import REGRESSION
@@ -26,6 +25,7 @@ from mercer.machines.subproblems import Rows
 from mercer.machines.unpenalized import unpenalized_columns
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer_research.fusion.substrate import System
+from mercer_research.kernels.explicit import Explicit
 from mercer_research.selection.folds import Folds
 
 __all__ = ["Folded", "Found"]

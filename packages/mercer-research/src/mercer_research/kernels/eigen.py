@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.explicit import Explicit
 from mercer.kernels.featurewise import Factor, FeatureColumns
 from mercer.kernels.periodic import Circular, cosine_series
 from mercer.kernels.points import Array, Data, as_pair, as_points, dense_double
+from mercer_research.kernels.explicit import Explicit
 
 
 @dataclass(eq=False)

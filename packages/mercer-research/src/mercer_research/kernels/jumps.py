@@ -9,9 +9,9 @@ from math import factorial
 import numpy as np
 
 from mercer._params import check_integer, is_integer
-from mercer.kernels.explicit import Explicit
 from mercer.kernels.featurewise import Factor, OneFeature
 from mercer.kernels.points import Array, Data, dense_double
+from mercer_research.kernels.explicit import Explicit
 
 
 @dataclass(eq=False)
