@@ -19,7 +19,7 @@ from mercer.estimators import Component
 from mercer.kernels import ANOVA, Additive, Categorical, Gaussian, Linear, Spline
 from mercer.losses.named import REGRESSION
 from mercer.machines import additive as additive_machine
-from mercer.machines.component_tuning import tune_terms
+from mercer.machines.additive import tune_terms
 from mercer.machines.components import Term
 from mercer.smoothing.pairs import some_rows
 
@@ -51,7 +51,7 @@ def test_weights_maximize_the_restricted_likelihood(copies):
     one, n = np.ones((60, 1)), 60
     kernels = [Gaussian(0.7).on([j]) for j in range(copies)]
     terms = [Term(str(j), (j,), kernel, 1.0, False) for j, kernel in enumerate(kernels)]
-    found = tune_terms(terms, X, y[:, None], one, np.ones(n), widths=False)
+    found = tune_terms(terms, X, y[:, None], one, np.ones(n))
     assert [repr(term.kernel) for term in found] == [repr(kernel) for kernel in kernels]
 
     def likelihood(eta):
@@ -247,8 +247,6 @@ def test_evidence_weighs_components():
     # With a given C the products C v are the same.
     given = AdditiveRegressor(tune="weights", C=3.0).fit(X, y)
     np.testing.assert_allclose(given.predict(X), machine.predict(X), atol=1e-3)
-    wide = AdditiveRegressor(tune="widths", C="auto").fit(X, y)
-    assert np.mean((wide.predict(new) - truth) ** 2) < 2 * tuned_error
     robust = AdditiveRegressor(loss="huber", tune="weights", C="auto").fit(X, y)
     assert np.mean((robust.predict(new) - truth) ** 2) < 2 * tuned_error
 

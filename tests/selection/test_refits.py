@@ -232,8 +232,8 @@ def made(cls):
 UNTUNABLE = {
     "OneClassSVM": "predicts no targets",
     "KernelCDF": "predicts no targets",
-    "AdditiveClassifier": "tune='widths'",
-    "AdditiveRegressor": "tune='widths'",
+    "AdditiveClassifier": "tune='weights'",
+    "AdditiveRegressor": "tune='weights'",
     "RegularizationNetwork": "GridSearchCV",
     "SmoothingSpline": "GridSearchCV",
     "ThinPlateSpline": "GridSearchCV",

@@ -47,10 +47,10 @@ class AdditiveRegressor(Additive, Outputs):
         What an error costs.
     categorical : list of features or mask, optional
         Features that are categories, given as numbers: any value at each of them.
-    tune : {"weights", "widths"} or None, default=None
-        Choose the weights v, and the widths too, by the evidence of the squared loss on at most 500
-        rows; a component that is not needed gets a weight of almost nothing. ``C="auto"`` is then
-        chosen along with them.
+    tune : {"weights"} or None, default=None
+        Choose the weights v by the evidence of the squared loss on at most 500 rows; a component
+        that is not needed gets a weight of almost nothing. ``C="auto"`` is then chosen along with
+        them.
     null_space : NullSpace, optional
         Unpenalized functions; an intercept by default.
     C : float or "auto", default=1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from numbers import Integral
@@ -10,6 +11,7 @@ from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.optimize import minimize
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._deadline import time_left
@@ -21,7 +23,6 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.named import FREE, NAMES
 from mercer.kernels.points import take
 from mercer.machines.base import KernelMachine
-from mercer.machines.component_tuning import tune_terms
 from mercer.machines.components import Term, named_kernel, read_components
 from mercer.machines.evaluating import expand
 from mercer.machines.subproblems import Rows, weight_is_free
@@ -29,12 +30,24 @@ from mercer.machines.unpenalized import intercept_of
 from mercer.reduced.base import Approximation
 from mercer.reduced.named import NAMES as APPROXIMATIONS
 from mercer.regularizers.null_space import complete
+from mercer.smoothing.criteria import Evidence
+from mercer.smoothing.factored import Factored
 from mercer.smoothing.pairs import some_rows
+from mercer.smoothing.widths import guess_C
 
-__all__ = ["CONSTRAINTS", "Additive"]
+__all__ = ["CONSTRAINTS", "Additive", "tune_terms"]
 
 # Rows over which components are averaged, and whose range is told; and after a deadline.
 SHOWN, LATE = 5000, 200
+
+# Rows that weights are chosen on.
+WEIGHT_ROWS = 500
+
+# Logarithms of weights are looked for this far below and above where they start.
+BELOW, ABOVE = 16.0, 9.0
+
+# Steps of the search for weights.
+MAX_STEPS = 60
 
 CONSTRAINTS: dict[str, Any] = {
     "components": [
@@ -46,7 +59,7 @@ CONSTRAINTS: dict[str, Any] = {
     ],
     "kernel": [StrOptions({*FREE, *NAMES} - {"precomputed"}), callable, dict],
     "categorical": ["array-like", None],
-    "tune": [StrOptions({"weights", "widths"}), None],
+    "tune": [StrOptions({"weights"}), None],
     # No local machines: components are functions of all rows.
     "approximation": [
         Approximation,
@@ -93,7 +106,7 @@ class Additive(KernelMachine):
         space = self._null_space() if names is None else self._null_space().bind(list(names))
         whole: Kernel = reduce(add, [term.kernel for term in terms])
         columns = complete(space, whole.unpenalized(X.shape[1]), X.shape[1])(X)
-        found = tune_terms(terms, X, Y, columns, s, self.tune == "widths")
+        found = tune_terms(terms, X, Y, columns, s)
         C = max(term.weight for term in found) if weight_is_free(self) else self._weight()
         if weight_is_free(self):
             self._evidence_weight = C
@@ -196,3 +209,45 @@ class Additive(KernelMachine):
         intercept = np.atleast_1d(intercept_of(self.null_space_names_, self.null_space_coef_))
         means = np.sum(self.component_means_, axis=0)
         return float(intercept[0] + means) if self._single_output() else intercept + means
+
+
+def tune_terms(terms: Sequence[Term], X: PointsLike, Y: Array, B: Array, s: Array) -> list[Term]:
+    r"""Return the components with their maximum-likelihood weights, for a loss with C = 1.
+
+    .. math:: y \sim N\bigl(Bb,\; \tau (\textstyle\sum_p v_p K_p + \operatorname{diag}(1/s))\bigr)
+
+    is maximized over the weights v by gradients, which also decides how smooth each component is; a
+    component that the sample does not need gets a weight of almost nothing.
+
+    Parameters
+    ----------
+    terms : sequence of Term
+    X : (n, p) points
+    Y : (n, d) array
+        Targets.
+    B : (n, q) array
+        Unpenalized columns.
+    s : (n,) array
+        Weights of the samples.
+    """
+    live = np.flatnonzero(s > 0)
+    rows = live[some_rows(len(live), WEIGHT_ROWS)]
+    X, Y, B, s = take(X, rows), Y[rows], B[rows], s[rows]
+    if len(rows) <= B.shape[1] + 1 or np.all(np.ptp(Y, axis=0) == 0):
+        return list(terms)
+    Ks = [np.asarray(term.kernel(X), dtype=np.float64) for term in terms]
+    start = np.full(len(Ks), np.log(guess_C(np.sum(Ks, axis=0), Y, B, s).C))
+    bounds = [(e - BELOW, e + ABOVE) for e in start]
+    steps: Any = {"maxiter": MAX_STEPS}
+    found: Any = minimize(
+        _evidence, start, (Ks, Y, B, s), "L-BFGS-B", True, bounds=bounds, options=steps
+    )
+    return [replace(term, weight=float(np.exp(e))) for term, e in zip(terms, found.x, strict=True)]
+
+
+def _evidence(eta: Array, Ks: Sequence[Array], Y: Array, B: Array, s: Array) -> tuple[float, Array]:
+    """Return minus the evidence per sample and its slopes in the logarithms of the weights."""
+    weights = np.exp(eta)
+    K = sum((w * M for w, M in zip(weights, Ks, strict=True)), np.zeros_like(Ks[0]))
+    value, G, _ = Evidence().gradient(Factored(K, B, s, C=1.0), Y)
+    return value, np.array([w * np.vdot(G, M) for w, M in zip(weights, Ks, strict=True)])

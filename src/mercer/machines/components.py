@@ -24,7 +24,6 @@ from mercer.kernels.categorical import Categorical
 from mercer.kernels.dot_product import Linear
 from mercer.kernels.named import resolve
 from mercer.kernels.points import is_sparse, named_positions, take
-from mercer.kernels.stretched import stretch
 from mercer.machines.protocol import KernelSettings
 from mercer.programs.variation import Part
 
@@ -100,10 +99,6 @@ class Term:
     def weighted(self) -> Kernel:
         """The kernel with its weight: the sum of these is the kernel of the machine."""
         return self.kernel if self.weight == 1.0 else self.weight * self.kernel
-
-    def stretched(self, factor: float) -> Term:
-        """Return the term with a kernel that is wider by a factor."""
-        return replace(self, kernel=stretch(self.kernel, factor))
 
 
 def positions(columns: Any, p: int, names: Sequence[str] | None) -> tuple[int, ...]:

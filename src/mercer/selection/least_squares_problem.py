@@ -155,7 +155,7 @@ def check_tunable(estimator: object) -> None:
     if isinstance(estimator, Additive):
         raise ValueError(
             f"{name} has a kernel for every component; use its own parameter tune='weights' or "
-            "tune='widths', or scikit-learn's GridSearchCV."
+            "scikit-learn's GridSearchCV."
         )
     if "kernel" not in estimator.get_params(deep=False):
         raise ValueError(
