@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_info
 
 from mercer.data.base import Sums
 from mercer.machines import leaf_tasks
-from mercer.reduced.panel import Panel
+from mercer.reduced.nystrom import Panel
 
 
 def products(block, shared, state):

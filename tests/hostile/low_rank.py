@@ -31,7 +31,7 @@ from mercer.losses import (
     SquaredHinge,
 )
 from mercer.machines.explaining import ScaleWarning
-from mercer.reduced import kinked, solve
+from mercer.reduced import multipliers, solve
 from mercer.regularizers import Constant, Empty, Polynomial
 from mercer.solvers import ConvergenceWarning
 from oracles.conic import expression
@@ -141,7 +141,7 @@ def _on(path: str) -> Iterator[tuple[dict[str, Any], list[Any]]]:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(solve, "minimize_reduced", spy)
         if path == "files":
-            patch.setattr(kinked, "_state_bytes", lambda *_: np.inf)
+            patch.setattr(multipliers, "_state_bytes", lambda *_: np.inf)
         yield {"checkpoint": folder} if path == "checkpoint" else {}, seen
 
 

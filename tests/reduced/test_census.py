@@ -9,8 +9,7 @@ import scipy.sparse as sp
 
 from mercer.data import as_source
 from mercer.data.base import Block
-from mercer.reduced.census import mark, take_census
-from mercer.reduced.passes import Passes
+from mercer.reduced.passes import Passes, mark, take_census
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(50, 3))

@@ -20,9 +20,18 @@ from mercer.kernels import (
     ThinPlate,
     Wendland,
 )
-from mercer.reduced.centres import KINDS, WAYS, Anchored, choose, grow
-from mercer.reduced.clusters import means, units
-from mercer.reduced.leverage import inclusion, leverage_scores, recursive_scores
+from mercer.reduced.centres import (
+    KINDS,
+    WAYS,
+    Anchored,
+    choose,
+    grow,
+    inclusion,
+    leverage_scores,
+    means,
+    recursive_scores,
+    units,
+)
 
 KERNELS = [
     Gaussian(1.5),

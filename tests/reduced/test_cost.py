@@ -9,11 +9,10 @@ from mercer.data import as_source, draw
 from mercer.data.sampling import FingerprintSample
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.losses import Hinge, Logistic, Loss, Squared
-from mercer.reduced import cost as cost_module
-from mercer.reduced.cost import approximation_cost
+from mercer.reduced import approximation_error as cost_module
+from mercer.reduced.approximation_error import approximation_cost
 from mercer.reduced.nystrom import NystromMap
-from mercer.reduced.problem import Problem
-from mercer.reduced.targets import Values
+from mercer.reduced.problem import Problem, Values
 from mercer.regularizers import Constant
 
 N, M = 800, 10

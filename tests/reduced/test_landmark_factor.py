@@ -12,8 +12,7 @@ from mercer import LSSVC, LSSVR, SVR, KernelRegressor
 from mercer.data import as_source
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.reduced import Nystrom
-from mercer.reduced.landmark_factor import LandmarkFactor
-from mercer.reduced.nystrom import NystromMap
+from mercer.reduced.nystrom import LandmarkFactor, NystromMap
 from mercer.reduced.solve import open_passes
 
 EPS = float(np.finfo(np.float32).eps)

@@ -12,16 +12,15 @@ from mercer.data import as_source, draw
 from mercer.kernels import Gaussian
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Loss, Pinball
 from mercer.losses.base import Conjugate, MarginLoss, ResidualLoss
-from mercer.reduced import Nystrom, RandomFeatures, kinked, row_state
+from mercer.reduced import Nystrom, RandomFeatures, multipliers, row_state
 from mercer.reduced._kinked_numba import along, fenchel_young, rounded
-from mercer.reduced.kinked import holding, minimize_kinked
+from mercer.reduced.multipliers import holding, minimize_kinked
 from mercer.reduced.newton import Minimum, Newton
 from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
-from mercer.reduced.problem import Problem
+from mercer.reduced.problem import Problem, Values
 from mercer.reduced.row_state import BlockRows, Held
-from mercer.reduced.targets import Values
 from mercer.regularizers.null_space import Constant, Empty, Polynomial
 from mercer.solvers.monitor import Progress
 from mercer.solvers.status import Status
@@ -205,7 +204,7 @@ def test_numbers_in_files_change_no_bit(views: int, monkeypatch: pytest.MonkeyPa
     f = np.sin(X[:, 0]) + 0.3 * rng.normal(size=3000)
     make, y = (SVC, np.where(f > 0, 1, -1)) if views == 1 else (NuSVR, f)
     here = make(approximation=Nystrom(20, n_jobs=1)).fit(X, y)
-    monkeypatch.setattr(kinked, "_state_bytes", lambda *_: np.inf)
+    monkeypatch.setattr(multipliers, "_state_bytes", lambda *_: np.inf)
     monkeypatch.setattr(row_state, "FILE_BYTES", 3 * 8 * 3000)
     there = make(approximation=Nystrom(20, n_jobs=1)).fit(X, y)
     assert there.solution_.converged
@@ -257,7 +256,7 @@ def test_as_many_threads_as_memory_holds_curvatures(
 ) -> None:
     """Of each problem three matrices of float64, and two of a step."""
     room = fit * matrices * 8.0 * M**2
-    assert kinked._threads(oracle_of(Absolute(), C=C, room=room, n_jobs=jobs)) == threads
+    assert multipliers._threads(oracle_of(Absolute(), C=C, room=room, n_jobs=jobs)) == threads
 
 
 def test_several_problems_are_those_of_each() -> None:
@@ -286,7 +285,7 @@ def precisions_of(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_steep_features_are_made_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     oracle = oracle_of(EpsilonInsensitive(0.2), width=6.0)
-    assert oracle.problem.map.steepness > kinked.MAX_SINGLE_STEEPNESS
+    assert oracle.problem.map.steepness > multipliers.MAX_SINGLE_STEEPNESS
     precisions = precisions_of(oracle, monkeypatch)
     found = minimum(oracle, 1e-6)
     assert set(precisions) == {np.dtype(np.float64)}

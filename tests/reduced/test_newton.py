@@ -15,8 +15,7 @@ from mercer.reduced.newton import MAX_SLOW_STEPS, STILL_STEPS, Minimum, Newton
 from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.oracle import Oracle
 from mercer.reduced.passes import Passes
-from mercer.reduced.problem import Problem
-from mercer.reduced.targets import Values
+from mercer.reduced.problem import Problem, Values
 from mercer.regularizers.null_space import Constant
 from mercer.solvers.monitor import Progress
 from mercer.solvers.status import Status

@@ -17,12 +17,10 @@ from mercer.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from mercer.reduced.block_sums import evaluate
 from mercer.reduced.nystrom import NystromMap
-from mercer.reduced.oracle import Oracle
+from mercer.reduced.oracle import Oracle, evaluate
 from mercer.reduced.passes import Passes
-from mercer.reduced.problem import Problem
-from mercer.reduced.targets import Values
+from mercer.reduced.problem import Problem, Values
 from mercer.regularizers.null_space import Constant
 
 Array = np.ndarray

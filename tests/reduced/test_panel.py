@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from mercer.kernels import Gaussian, Kernel, Linear, Matern, Polynomial
-from mercer.reduced.panel import Panel
+from mercer.reduced.nystrom import Panel
 
 EPS64, EPS32 = np.finfo(np.float64).eps, np.finfo(np.float32).eps
 

@@ -9,31 +9,29 @@ from scipy import sparse
 from mercer.data.base import Block
 from mercer.kernels import Gaussian, ThinPlate
 from mercer.losses import Squared
-from mercer.reduced.cost import Cost
-from mercer.reduced.normal_sums import gather
+from mercer.reduced.approximation_error import ADDED_STANDARD_ERRORS, Cost, _estimated
+from mercer.reduced.normal_equations import gather
 from mercer.reduced.nystrom import NystromMap
 from mercer.reduced.passes import RunningVariance
-from mercer.reduced.problem import Problem
-from mercer.reduced.targets import Values
-from mercer.reduced.total import ADDED_STANDARD_ERRORS, _estimated
+from mercer.reduced.problem import Problem, Values
 from mercer.regularizers.null_space import Constant
 
 
 @pytest.mark.parametrize("piece", [1, 2**30])
 def test_sums_of_a_block_do_not_depend_on_its_pieces(piece, monkeypatch):
     monkeypatch.setattr(
-        "mercer.reduced.normal_sums.PIECE_BYTES", piece
+        "mercer.reduced.normal_equations.PIECE_BYTES", piece
     )  # 64 rows at a time, or all
     rng = np.random.default_rng(0)
     X, Y, s = rng.normal(size=(150, 2)), rng.normal(size=(150, 2)), rng.uniform(0.5, 2.0, 150)
     phi = NystromMap(Gaussian(), X[:7])
     problem = Problem(phi, Constant(), Values(2), Squared(), np.ones(2), 2)
-    sums = gather(Block(X, Y, s), problem, {"folds": 1})
+    sums = gather(Block(X, Y, s), problem, None)
     U = np.hstack([phi.features(phi.raw(X)), np.ones((150, 1))])
-    np.testing.assert_allclose(sums["G"][0, 0], U.T @ (s[:, None] * U), rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(sums["g"][0], U.T @ (s[:, None] * Y), rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(sums["square"][0], s @ Y**2)
-    np.testing.assert_allclose(sums["n"][0], 150)
+    np.testing.assert_allclose(sums["G"][0], U.T @ (s[:, None] * U), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(sums["g"], U.T @ (s[:, None] * Y), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(sums["square"], s @ Y**2)
+    np.testing.assert_allclose(sums["n"], 150)
 
 
 def test_centres_that_nearly_repeat_are_left_out():

@@ -27,12 +27,11 @@ from mercer.losses import (
 )
 from mercer.problems import RegularizedRisk
 from mercer.reduced.base import Approximation
-from mercer.reduced.census import take_census
 from mercer.reduced.nystrom import Nystrom
-from mercer.reduced.passes import Passes
+from mercer.reduced.passes import Passes, take_census
+from mercer.reduced.problem import Values
 from mercer.reduced.random_features import RandomFeatures
 from mercer.reduced.solve import Reduced, Task, solve
-from mercer.reduced.targets import Values
 from mercer.regularizers import Constant, Empty, NullSpace, Polynomial
 from mercer.regularizers.null_space import complete
 from mercer.solvers import ConvergenceWarning, InteriorPoint, Status, minimize

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.data.base import Block
-from mercer.reduced.targets import Codes, Some, Values
+from mercer.reduced.problem import Codes, Some, Values
 
 X = np.zeros((4, 1))
 

@@ -28,7 +28,7 @@ from mercer.losses import (
     SquaredHinge,
 )
 from mercer.problems import RegularizedRisk
-from mercer.reduced import total as total_module
+from mercer.reduced import approximation_error as total_module
 from mercer.solvers import InteriorPoint, minimize
 
 LOSSES = [

@@ -8,16 +8,21 @@ from mercer.data import as_source, draw
 from mercer.kernels import Gaussian
 from mercer.losses import Hinge, Pinball
 from mercer.problems.nu import nu_classification_back, nu_regression_back
-from mercer.reduced.census import take_census
-from mercer.reduced.kinked import minimize_kinked
+from mercer.reduced.multipliers import minimize_kinked
 from mercer.reduced.newton import Newton
 from mercer.reduced.nystrom import Nystrom, NystromMap
 from mercer.reduced.oracle import Oracle
-from mercer.reduced.passes import Passes
-from mercer.reduced.problem import Problem
+from mercer.reduced.passes import Passes, take_census
+from mercer.reduced.problem import (
+    Codes,
+    Ones,
+    Problem,
+    Values,
+    VariableMargin,
+    VariableOffset,
+    VariableTube,
+)
 from mercer.reduced.solve import Task, solve
-from mercer.reduced.targets import Codes, Ones, Values
-from mercer.reduced.variable_width import VariableMargin, VariableOffset, VariableTube
 from mercer.regularizers.null_space import Constant, Empty, Functions, Polynomial
 
 N, M, NU = 90, 12, 0.3

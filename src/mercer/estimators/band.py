@@ -32,10 +32,9 @@ from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Posing, Prepared, Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
-from mercer.reduced.census import Census
-from mercer.reduced.passes import Passes
+from mercer.reduced.passes import Census, Passes
+from mercer.reduced.problem import Values
 from mercer.reduced.solve import Reduced, Task
-from mercer.reduced.targets import Values
 from mercer.solvers import Auto, Solver
 from mercer.solvers.non_crossing_search import order
 

@@ -24,8 +24,7 @@ from mercer.machines.regression import predict_parts
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.machines.unpenalized import constant_column
 from mercer.problems.nu import one_class
-from mercer.reduced.targets import Ones
-from mercer.reduced.variable_width import VariableOffset
+from mercer.reduced.problem import Ones, VariableOffset
 
 __all__ = ["OneClassSVM"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
@@ -24,11 +24,9 @@ from mercer.machines.solving import EarlyStop
 from mercer.machines.subproblems import Rows, Sample, SolvedSubproblem, Subproblem
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
-from mercer.reduced.census import Census
 from mercer.reduced.oracle import Oracle
-from mercer.reduced.passes import Passes
+from mercer.reduced.passes import Census, Passes
 from mercer.reduced.problem import as_rows
-from mercer.reduced.redescending import Redescending
 from mercer.reduced.solve import Reduced, Task, choose_map, problem_of, solve
 from mercer.smoothing.scale import SCALES, robust_scale
 from mercer.smoothing.weights import WEIGHTS, HuberWeights, WeightFunction
@@ -40,6 +38,67 @@ __all__ = ["RobustLSSVR"]
 # Machines that a loss which is not convex may take; it converges linearly, as convex ones do.
 MAX_STEPS = 500
 EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(eq=False)
+class Redescending(Loss):
+    r"""The loss :math:`\rho(r) = \int_0^r t\,w(t)\,dt` with w as its curvature, convex or not.
+
+    The parabola :math:`\rho(r_0) + \tfrac12 w(r_0)(r^2 - r_0^2)` lies above it, so that a step of
+    Newton's method with this curvature is a least-squares machine with new weights, and never leads
+    up. Weights are those of the point itself: nothing has to be kept of a row.
+
+    Parameters
+    ----------
+    kind : WeightFunction
+    c : float or (1, k) array
+        The size from which errors count less, for each problem.
+    squares : bool, default=False
+        Return half the weighted squares as values, of which the slopes are those of the
+        least-squares machine with the weights found.
+
+    Examples
+    --------
+    >>> from mercer.smoothing.weights import MyriadWeights
+    >>> loss = Redescending(MyriadWeights(), 2.0)
+    >>> r = np.array([0.0, 2.0])
+    >>> loss.gradient(r, np.zeros(2)), loss.curvature(r, np.zeros(2))
+    (array([-0., -1.]), array([1. , 0.5]))
+    """
+
+    kind: WeightFunction
+    c: float | Array
+    squares: bool = False
+    smooth = True
+
+    @property
+    def weights(self) -> WeightFunction:
+        """The weights of errors of these sizes."""
+        weights = replace(self.kind)
+        weights.c = self.c  # type: ignore[assignment]
+        return weights
+
+    def value(self, y: Array, f: Array) -> Array:
+        r = y - f
+        return 0.5 * self.weights.weight(r) * r * r if self.squares else self.weights.value(r)
+
+    def gradient(self, y: Array, f: Array) -> Array:
+        return -self.weights.slope(y - f)
+
+    def curvature(self, y: Array, f: Array) -> Array:
+        return self.weights.weight(y - f)
+
+    def conjugate(self, y: Array, v: Array) -> NoReturn:
+        raise ValueError("weights that redescend belong to no convex loss, which has a conjugate.")
+
+    def conjugate_gradient(self, y: Array, v: Array) -> NoReturn:
+        self.conjugate(y, v)
+
+    def conjugate_curvature(self, y: Array, v: Array) -> NoReturn:
+        self.conjugate(y, v)
+
+    def slopes(self, y: Array) -> tuple[Array, Array]:
+        return np.full(np.shape(y), -np.inf), np.full(np.shape(y), np.inf)
 
 
 @settings

@@ -22,10 +22,9 @@ from mercer.machines.low_rank import LowRankProblem
 from mercer.machines.outputs import Outputs
 from mercer.machines.subproblems import Rows, Sample, Subproblem
 from mercer.reduced.base import Approximation, FeatureMap
-from mercer.reduced.census import Census
-from mercer.reduced.normal import NormalEquations
+from mercer.reduced.normal_equations import NormalEquations
 from mercer.reduced.nystrom import Nystrom
-from mercer.reduced.passes import Passes
+from mercer.reduced.passes import Census, Passes
 from mercer.reduced.solve import FIRST_FUNCTIONS, Reduced, Task, choose_map, problem_of, solve
 from mercer.regularizers.errors import ErrorModel
 
@@ -239,8 +238,8 @@ def _chosen_weight(equations: NormalEquations, criterion: str) -> float:
     but for :math:`m \log` of the mean of their objectives in place of the mean of logarithms.
     """
     if criterion == "gcv" or equations.problem.k == 1:
-        return equations.choose("gcv" if criterion == "gcv" else "evidence").C
-    m = float(equations.n.sum(axis=0)[0]) - equations.systems[0][0].rank
+        return equations.choose("gcv" if criterion == "gcv" else "evidence")
+    m = float(equations.n[0]) - equations.systems[0][0].rank
 
     def value(t: float) -> float:
         objective = equations.objective(np.exp(t))

@@ -27,9 +27,8 @@ from mercer.problems.nu import (
     nu_classification_back,
     nu_classifications_back,
 )
+from mercer.reduced.problem import Codes, VariableMargin
 from mercer.reduced.solve import Reduced
-from mercer.reduced.targets import Codes
-from mercer.reduced.variable_width import VariableMargin
 from mercer.solvers import Solution
 from mercer.solvers.small import RiskBatch, SolutionBatch
 

@@ -21,7 +21,7 @@ from mercer.machines.regression import Regression
 from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem
 from mercer.machines.unpenalized import constant_column
 from mercer.problems.nu import nu_regression, nu_regression_back
-from mercer.reduced.variable_width import VariableTube
+from mercer.reduced.problem import VariableTube
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Solution
 

@@ -24,7 +24,7 @@ from mercer.machines.subproblems import Coefficients, Rows, Sample, Subproblem, 
 from mercer.machines.unpenalized import constant_column
 from mercer.problems.nu import from_sides
 from mercer.problems.support_vector_tube import tube, tube_back
-from mercer.reduced.variable_width import VariableTube
+from mercer.reduced.problem import VariableTube
 from mercer.smoothing.intervals import order_statistics
 from mercer.smoothing.widths import Guess
 from mercer.solvers import Auto, Solution, Solver

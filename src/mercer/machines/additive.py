@@ -28,7 +28,7 @@ from mercer.machines.evaluating import expand
 from mercer.machines.subproblems import Rows, weight_is_free
 from mercer.machines.unpenalized import intercept_of
 from mercer.reduced.base import Approximation
-from mercer.reduced.named import NAMES as APPROXIMATIONS
+from mercer.reduced.random_features import NAMES as APPROXIMATIONS
 from mercer.regularizers.null_space import complete
 from mercer.smoothing.criteria import Evidence
 from mercer.smoothing.factored import Factored

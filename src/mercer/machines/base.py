@@ -70,10 +70,9 @@ from mercer.machines.unpenalized import intercept_of, unpenalized_columns
 from mercer.machines.ways import choose_fit
 from mercer.problems.risk import RegularizedRisk
 from mercer.reduced.base import Approximation
-from mercer.reduced.census import Census
-from mercer.reduced.named import NAMES as APPROXIMATIONS
-from mercer.reduced.named import as_approximation
-from mercer.reduced.passes import Passes
+from mercer.reduced.passes import Census, Passes
+from mercer.reduced.random_features import NAMES as APPROXIMATIONS
+from mercer.reduced.random_features import as_approximation
 from mercer.reduced.solve import Reduced, Task
 from mercer.regularizers.null_space import Constant, NullSpace
 from mercer.smoothing.widths import Guess, squared_error

@@ -22,7 +22,7 @@ from mercer.machines.low_rank import LowRankProblem, by_blocks, irreducible
 from mercer.machines.plain_arrays import is_plain_targets, number_classes
 from mercer.machines.scoring import accuracy
 from mercer.machines.subproblems import Rows
-from mercer.reduced.targets import Codes
+from mercer.reduced.problem import Codes
 from mercer.smoothing.widths import margin_error
 
 __all__ = ["Classifier", "chosen", "encode_classes", "refuse_one_class", "signs"]

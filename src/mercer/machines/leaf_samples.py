@@ -29,8 +29,7 @@ from mercer.machines.leaf_tasks import LeafRows, Reader, Sorter, rows_of
 from mercer.machines.low_rank import set_parameters_on
 from mercer.machines.protocol import LocalMachine
 from mercer.machines.subproblems import Rows
-from mercer.reduced.census import take_census
-from mercer.reduced.passes import Passes
+from mercer.reduced.passes import Passes, take_census
 
 __all__ = ["Divisible", "InArrays", "InBlocks"]
 

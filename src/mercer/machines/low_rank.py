@@ -40,16 +40,14 @@ from mercer.machines.subproblems import (
     weight_is_free,
 )
 from mercer.machines.unpenalized import unpenalized_columns
+from mercer.reduced.approximation_error import COST_ROWS
 from mercer.reduced.base import Approximation
-from mercer.reduced.census import Census, take_census
-from mercer.reduced.cost import COST_ROWS
-from mercer.reduced.normal import choose_C
+from mercer.reduced.normal_equations import NormalEquations
 from mercer.reduced.nystrom import Nystrom
 from mercer.reduced.oracle import CURVATURE_ROWS_PER_FEATURE
-from mercer.reduced.passes import Passes
+from mercer.reduced.passes import Census, Passes, take_census
+from mercer.reduced.problem import Targets, VariableWidth
 from mercer.reduced.solve import Reduced, Task, choose_map, open_passes, problem_of, solve
-from mercer.reduced.targets import Targets
-from mercer.reduced.variable_width import VariableWidth
 from mercer.solvers import Solution, Status
 
 __all__ = [
@@ -320,10 +318,10 @@ def solve_reduced(
     phi = choose_map(task, census, passes, how)
     if phi.r > MAX_SUMMED_FUNCTIONS or 32.0 * phi.r**2 > 0.25 * parse(how.memory_limit):
         return solve(task, census, passes, how, phi)
-    chosen = choose_C(problem_of(task, phi, passes, how), passes)
-    machine.C_ = float(chosen.C)
+    equations = NormalEquations.gather(problem_of(task, phi, passes, how), passes)
+    machine.C_ = equations.choose("gcv")
     task = replace(task, C=np.full(task.targets.k, machine.C_))
-    return solve(task, census, passes, how, phi, (chosen.W, chosen.b))
+    return solve(task, census, passes, how, phi, equations.coefficients(machine.C_))
 
 
 def _watched(

@@ -26,7 +26,7 @@ from mercer.machines.subproblems import (
     check_loss,
 )
 from mercer.problems.risk import RegularizedRisk
-from mercer.reduced.targets import Values
+from mercer.reduced.problem import Values
 from mercer.regularizers.errors import ErrorModel
 from mercer.solvers import Solution
 

@@ -34,8 +34,7 @@ from mercer.machines.subproblems import (
     SolvedSubproblem,
 )
 from mercer.reduced.base import Approximation
-from mercer.reduced.census import Census
-from mercer.reduced.passes import Passes
+from mercer.reduced.passes import Census, Passes
 from mercer.reduced.solve import Reduced, Task
 from mercer.regularizers.null_space import NullSpace
 from mercer.smoothing.widths import Guess

@@ -22,7 +22,7 @@ from mercer.machines.kernel_kinds import is_function
 from mercer.machines.low_rank import LowRankProblem, by_blocks
 from mercer.machines.scoring import r2
 from mercer.machines.subproblems import Rows
-from mercer.reduced.targets import Values
+from mercer.reduced.problem import Values
 from mercer.regularizers.errors import ErrorModel
 
 __all__ = ["Regression", "predict_parts"]

@@ -27,9 +27,8 @@ from mercer.manifold.eigen import EPS, Eigenpairs
 from mercer.manifold.inverse import some_rows
 from mercer.manifold.principal import NOTHING, ZERO, Principal, signs_of
 from mercer.reduced.base import Approximation, FeatureMap
-from mercer.reduced.census import Census, take_census
 from mercer.reduced.nystrom import Nystrom
-from mercer.reduced.passes import Passes
+from mercer.reduced.passes import Census, Passes, take_census
 from mercer.reduced.solve import open_passes
 from mercer.regularizers.null_space import Empty, NullSpace
 

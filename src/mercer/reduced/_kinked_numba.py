@@ -6,8 +6,6 @@ there (``flat``, because the loss is as flat), and the smallest and largest slop
 
 from mercer._compile_numba import njit
 
-__all__ = ["add_rows", "along", "fenchel_young", "rounded"]
-
 # Sums in any order, so that several rows are added at once; no assumption about infinities.
 FAST = {"reassoc", "contract", "nsz"}
 BARE = {"_nrt": False, "no_cfunc_wrapper": True, "nogil": True, "error_model": "numpy"}

@@ -21,9 +21,6 @@ from mercer._typing import Array, PointsLike
 from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 
-__all__ = ["MAX_DENSE_FEATURES", "Approximation", "Array", "FeatureMap"]
-
-
 # Up to this many features their matrix of curvatures is summed where the rows are. Beyond, rows are
 # sent that it can be made of: eight or ten for each feature, instead of one number for each pair.
 MAX_DENSE_FEATURES = 600

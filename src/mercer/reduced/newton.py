@@ -23,8 +23,6 @@ from mercer.reduced.oracle import Evaluation, Oracle, Summed
 from mercer.solvers.monitor import Progress
 from mercer.solvers.status import GAP_ROUNDING, Status
 
-__all__ = ["Minimum", "Newton", "residual_gap"]
-
 # Steps of conjugate gradients, by what they have to shrink the residual in single precision, and
 # what part of that they may aim at where the gap asks for it.
 MAX_DIRECTIONS, RESIDUAL_SHRINK, MIN_SHRINK_PART = 60, 1e-3, 1e-2

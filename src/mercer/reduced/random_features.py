@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import reduce, singledispatch
+from numbers import Integral
 from operator import add
 from typing import Any
 
@@ -40,6 +41,7 @@ from mercer.kernels.spectral import SpectralMixture
 from mercer.kernels.stationary import Dimensional, Stationary
 from mercer.kernels.stretched import Stretched
 from mercer.reduced.base import Approximation, FeatureMap
+from mercer.reduced.nystrom import Nystrom
 
 MISSING = 1e-6
 """The largest part of a spectrum that a table of it may leave out."""
@@ -506,3 +508,27 @@ class RandomFeatures(Approximation):
         return random_features(
             kernel, X.shape[1], self.m, self.kind, self.random_state, kernel.origin(X)
         )
+
+
+NAMES: dict[str, type[Approximation]] = {"nystrom": Nystrom, "random_features": RandomFeatures}
+"""Approximations by the names that estimators accept."""
+
+
+def as_approximation(given: Any) -> Approximation:
+    """Return the approximation meant by a name or a number of landmarks; Nystrom by default.
+
+    Parameters
+    ----------
+    given : Approximation, str, int or None
+        An approximation is returned as it is.
+
+    Examples
+    --------
+    >>> as_approximation(200).m, type(as_approximation("random_features")).__name__
+    (200, 'RandomFeatures')
+    """
+    if isinstance(given, Approximation):
+        return given
+    if isinstance(given, Integral):
+        return Nystrom(int(given))
+    return NAMES.get(str(given), Nystrom)()

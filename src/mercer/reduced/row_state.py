@@ -33,24 +33,7 @@ from mercer.data.base import Block, Sums
 from mercer.kernels.points import pieces, take
 from mercer.losses.base import QuadraticDualLoss
 from mercer.reduced._kinked_numba import add_rows, along, fenchel_young, rounded
-from mercer.reduced.normal_sums import Whole
-from mercer.reduced.problem import Problem, as_rows, columns_of, single_problem
-
-__all__ = [
-    "ALL",
-    "Again",
-    "Balance",
-    "Certify",
-    "Curvature",
-    "Held",
-    "Look",
-    "Pick",
-    "Refine",
-    "Request",
-    "Slopes",
-    "Values",
-    "answer",
-]
+from mercer.reduced.problem import Problem, Whole, as_rows, columns_of, single_problem
 
 ALL = -1
 """Number of a request that concerns all problems."""

@@ -18,33 +18,25 @@ from mercer.data.memory import block_rows, parse
 from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 from mercer.losses.base import Loss
+from mercer.reduced.approximation_error import (
+    COST_ROWS,
+    SOLVED_ROWS,
+    Cost,
+    Total,
+    approximation_cost,
+    total_gap,
+)
 from mercer.reduced.base import MAX_DENSE_FEATURES, Approximation, FeatureMap
-from mercer.reduced.block_sums import CURVATURE_ROWS, score
-from mercer.reduced.census import Census
-from mercer.reduced.cost import COST_ROWS, SOLVED_ROWS, Cost, approximation_cost
-from mercer.reduced.kinked import MATRICES, check_memory, largest_map, minimize_kinked
+from mercer.reduced.multipliers import MATRICES, check_memory, largest_map, minimize_kinked
 from mercer.reduced.newton import Minimum, Newton
-from mercer.reduced.oracle import SIZE_ROWS, Oracle
-from mercer.reduced.passes import Passes
-from mercer.reduced.problem import Problem, columns_of, loss_of
-from mercer.reduced.targets import Some, Targets
-from mercer.reduced.total import Total, total_gap
-from mercer.reduced.variable_width import VariableWidth
+from mercer.reduced.oracle import CURVATURE_ROWS, SIZE_ROWS, Oracle, score
+from mercer.reduced.passes import Census, Passes
+from mercer.reduced.problem import Problem, Some, Targets, VariableWidth, columns_of, loss_of
 from mercer.regularizers.null_space import NullSpace
 from mercer.solvers.monitor import Progress
 from mercer.solvers.rounding import SUMMATION_ROUNDING
 from mercer.solvers.solution import Solution, Terms
 from mercer.solvers.status import GAP_ROUNDING, ConvergenceWarning, Status
-
-__all__ = [
-    "Reduced",
-    "ReducedSolution",
-    "Task",
-    "choose_map",
-    "open_passes",
-    "problem_of",
-    "solve",
-]
 
 # Number of functions to begin with, share and number of rows held out to judge them, and by what
 # part their error has to fall.

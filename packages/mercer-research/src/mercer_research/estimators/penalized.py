@@ -16,8 +16,7 @@ from mercer.data.sampling import FingerprintSample
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import count
 from mercer.reduced.base import Approximation
-from mercer.reduced.nystrom import CentredMap, Nystrom
-from mercer.reduced.panel import Panel
+from mercer.reduced.nystrom import CentredMap, Nystrom, Panel
 
 __all__ = ["PenalizedBasis", "PenalizedMap"]
 
