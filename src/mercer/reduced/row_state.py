@@ -205,6 +205,7 @@ class _TemporaryFiles:
     def __init__(self) -> None:
         self.lock, self.used = threading.Lock(), 0
         self.last: Callable[[], mmap.mmap | None] = lambda: None
+        self.files: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 
     def __call__(self, values: Array) -> Array:
         """Return a copy of an array that memory need not hold."""
@@ -216,10 +217,18 @@ class _TemporaryFiles:
                     new.truncate(max(size, FILE_BYTES))
                     file = mmap.mmap(new.fileno(), max(size, FILE_BYTES))
                 self.last, self.used = weakref.ref(file), 0
+                self.files.add(file)
             start, self.used = self.used, self.used + -(-size // 64) * 64
         placed = np.frombuffer(file, values.dtype, values.size, start).reshape(values.shape)
         placed[...] = values
         return placed
+
+    def release(self) -> None:
+        """Give memory back: the system reads again what is used again."""
+        with self.lock:
+            for file in self.files:
+                if hasattr(mmap, "MADV_DONTNEED"):
+                    file.madvise(mmap.MADV_DONTNEED)
 
 
 in_file = _TemporaryFiles()
@@ -605,8 +614,12 @@ def answer(
     if rows is None:
         assert block is not None  # the first request reads
         rows = BlockRows(block, held)
+    sums = Sums()
     if isinstance(asked, Again):
         for one in asked.requests:
             rows.answer(block, one, again=True)
-        return Sums(), rows
-    return rows.answer(block, asked), rows
+    else:
+        sums = rows.answer(block, asked)
+    if held.in_files:
+        in_file.release()
+    return sums, rows
