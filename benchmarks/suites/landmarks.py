@@ -28,7 +28,7 @@ from mercer.estimators import KernelClassifier
 from mercer.kernels import Gaussian
 from mercer.losses import SquaredHinge
 from mercer.reduced import Nystrom
-from mercer.reduced.panel import Panel
+from mercer.reduced.nystrom import Panel
 
 FRESH = True
 PASSES = [

@@ -67,7 +67,7 @@ def run(case: dict[str, Any], name: str, repeat: int) -> dict[str, Any]:
 def one_pass(precision: str, d: int, m: int, k: int) -> float:
     """Return the least processor seconds of a pass over landmarks on one core."""
     from mercer.kernels import Gaussian
-    from mercer.reduced.panel import Panel
+    from mercer.reduced.nystrom import Panel
 
     rng = np.random.default_rng(0)
     X, A = rng.standard_normal((ROWS, d)), rng.standard_normal((m, k))
