@@ -218,16 +218,19 @@ def check_installation() -> Iterator[str]:
 
 
 def check_commands() -> Iterator[str]:
-    """Targets and tasks that pages and workflows name are there."""
+    """Targets, tasks and suites that pages and workflows name are there."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     tasks = set(runpy.run_path(str(ROOT / "tools" / "tasks.py"))["TASKS"])
+    suites = {p.stem.replace("_", "-") for p in (ROOT / "benchmarks" / "suites").glob("*.py")}
     workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
     for page in [*pages(), *workflows]:
         text = page.read_text(encoding="utf-8")
         named = set(re.findall(r"(?:`|run: )make ([a-z][a-z-]*)", text))
         parts = set(re.findall(r"(?:STEPS|PART)=([a-z0-9.-]*[a-z0-9])\b(?!-\$)", text))
-        for name in sorted((named - targets) | (parts - tasks)):
+        asked = {name.removesuffix("-short") for name in re.findall(r"SUITE=([a-z-]+)", text)}
+        wrong = (named - targets) | (parts - tasks) | (asked - suites - {"page"})
+        for name in sorted(wrong):
             yield f"{page.relative_to(ROOT)}: there is no {name}"
     (night,) = re.findall(r"^STEPS \?= (.*)$", makefile, re.MULTILINE)
     text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text(encoding="utf-8")

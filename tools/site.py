@@ -62,7 +62,7 @@ QUESTIONS = {
     "save load model": ("faq", "save"),
     "reproducible": ("faq",),
     "faster prediction": ("faq", "make-prediction-fast"),
-    "boosted trees": ("faq", "choose", "tables"),
+    "boosted trees": ("faq", "choose", "benchmark"),
 }
 # Words that name a page, which is to be one of the first two results.
 WORDS = {
@@ -76,7 +76,7 @@ WORDS = {
     "intervals": ("predict-intervals", "tutorials/intervals"),
     "FAQ": ("faq",),
     "command line": ("use-the-command-line",),
-    "boosted trees": ("faq", "choose", "tables"),
+    "boosted trees": ("faq", "choose", "benchmark"),
 }
 FLAGS = (
     "--headless",
