@@ -26,7 +26,6 @@ PLUGINS = {
     "zarr": ("zarr", "zarr", "data"),
     "plotting": ("mercer.plotting", "matplotlib", "plot"),
     "dask": ("mercer.distributed", "dask", "cluster"),
-    "dask_frames": ("dask.dataframe", "pandas", "cluster"),
     "column_types": ("mercer.io.column_types", "skl2onnx", "onnx"),
     "onnx": ("mercer.io.onnx_converters", "skl2onnx", "onnx"),
     "skops": ("skops.io", "skops", "io"),

@@ -101,7 +101,7 @@ def test_nothing_is_kept_when_a_fit_is_over(harmed, undisturbed):
 
 
 def count_of(name):
-    return len(keeping._fits[name].partitions) if name in keeping._fits else 0
+    return len(keeping._fits.get(name, ()))
 
 
 def number_of_fits():

@@ -15,7 +15,7 @@ from mercer import LSSVR, SVC
 from mercer.data import Arrays
 from mercer.distributed import as_source
 from mercer.distributed.bundles import bounds_of, shards_of
-from mercer.distributed.holding import submit
+from mercer.distributed.watch import submit
 from mercer.kernels import Gaussian
 from mercer.local import Local
 from mercer.local.shelf import Shelf

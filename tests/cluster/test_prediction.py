@@ -9,7 +9,6 @@ from distributed.protocol.pickle import dumps
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from mercer.distributed import predict
-from mercer.distributed.prediction import lazy
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
@@ -61,7 +60,7 @@ def test_frames():
 
 def test_several_targets_have_numbers_for_names():
     machine = LinearRegression().fit(FRAME, X[:, :2])
-    got = lazy(machine, "predict", dd.from_pandas(FRAME, npartitions=2))
+    got = predict(machine, dd.from_pandas(FRAME, npartitions=2))
     assert list(got.columns) == [0, 1]
     np.testing.assert_allclose(got.compute(), X[:, :2], atol=1e-12)
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from mercer._jobs import each
 from mercer._typing import Array
 
-__all__ = ["MAX_HELD_BYTES", "GroupWork", "Groups", "ItemWork", "KeepingGroups", "Sort", "Spill"]
+__all__ = ["MAX_HELD_BYTES", "GroupWork", "Groups", "Sort", "Spill"]
 
 
 # Bytes that are held before they are written: files are opened for pieces, not for rows.
@@ -25,9 +25,6 @@ Sort = Callable[[Any], Iterable[tuple[int, Array]]]
 
 GroupWork = Callable[[Any, Any, Any], Any]
 """A function of the rows of a group, of what is the same for all groups, and of its own state."""
-
-ItemWork = Callable[[Any, Any, Any], Any]
-"""A function of what was made of a group, of what is the same for all, and of something more."""
 
 
 class Groups(Protocol):
@@ -56,32 +53,6 @@ class Groups(Protocol):
             Number of processes on this machine; without meaning on a cluster.
         last : bool, default=False
             Whether the rows of these groups are not asked for again.
-        """
-
-
-@runtime_checkable
-class KeepingGroups(Groups, Protocol):
-    """Groups on other machines, which may keep what is made of their rows."""
-
-    def keep(
-        self,
-        work: GroupWork,
-        outline: Callable[[Any], Any],
-        shared: Any,
-        states: Mapping[int, Any],
-    ) -> Generator[tuple[int, Any]]:
-        """Yield groups with ``outline(work(rows, shared, state))``, whose ``leaves`` stay there.
-
-        The parameters are those of :meth:`Groups.map`; rows are not asked for again.
-        """
-
-    def kept(self, here: Mapping[tuple[int, int], Any]) -> Any:
-        """Return the sequence of leaves that were kept, by groups, and of those that are here.
-
-        Parameters
-        ----------
-        here : dict
-            Leaves of this process, by group and number in it.
         """
 
 

@@ -2,13 +2,11 @@
 
 from mercer.distributed.opening import as_source, connected
 from mercer.distributed.partitions import Partitions
-from mercer.distributed.prediction import gather, lazy, predict
+from mercer.distributed.prediction import predict
 
 __all__ = [
     "Partitions",
     "as_source",
     "connected",
-    "gather",
-    "lazy",
     "predict",
 ]

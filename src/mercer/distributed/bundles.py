@@ -12,49 +12,34 @@ the scheduler has made again, and nothing that was done.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from operator import getitem
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from distributed import Future
 from numpy.typing import NDArray
 
 from mercer._threads import small_algebra
 from mercer.data.spill import GroupWork, Sort
-from mercer.distributed.holding import submit
-from mercer.distributed.leaves import KeptLeaves, LeafShelf, size_of
-from mercer.distributed.partitions import Graph, Key, Parcel
-from mercer.distributed.shards import Shard
-from mercer.distributed.watch import Watch, explained
+from mercer.distributed.partitions import Graph, Key, Parcel, Shard
+from mercer.distributed.watch import Watch, submit
 
-__all__ = ["Bundles", "bounds_of", "max_bytes", "shards_of", "tasks_of"]
+__all__ = ["Bundles", "bounds_of", "shards_of", "tasks_of"]
 
 Tables = dict[int, NDArray[np.float64]]
-Pieces = dict[int, list[NDArray[np.float64]]]
 
+BUNDLES_PER_WORKER = 4
+"""Every shard has a piece for every bundle; with few bundles, workers have no rows of their own."""
 
-@dataclass(frozen=True)
-class Division:
-    """How groups of rows are divided into bundles, and work on them into tasks.
+CHEAP_PIECES, MAX_PIECES = 512, 2**14
+"""Pieces that cost the scheduler nothing worth mentioning, and that there are at most."""
 
-    Every shard has a piece for every bundle. Few pieces cost the scheduler nothing worth
-    mentioning; with few bundles, workers have no rows of their own and a bundle may not fit the
-    memory. With many tasks all threads end together, and a worker that dies takes little with it.
-    """
+MAX_BUNDLE_BYTES, MAX_MEMORY_SHARE = 2**28, 0.125
+"""Of a bundle, where the memory of workers is not known and where it is: it is there twice."""
 
-    cheap_pieces: int = 512
-    bundles_per_worker: int = 4
-    max_pieces: int = 2**14
-    max_bundle_bytes: float = 2**28  # where the memory of workers is not known
-    max_memory_share: float = 0.125  # of a worker, for a bundle: it is there twice as it is joined
-    min_tasks: int = 64
-    tasks_per_thread: int = 8
-
-
-DIVISION = Division()
+MIN_TASKS, TASKS_PER_THREAD = 64, 8
+"""With many tasks all threads end together, and a worker that dies takes little with it."""
 
 
 def bounds_of(
@@ -79,9 +64,9 @@ def bounds_of(
     (3726, 164)
     """
     parts = max(shards, 1)
-    shared = min(DIVISION.bundles_per_worker * workers, DIVISION.max_pieces // parts)
-    most = max_bytes(memory)
-    bundles = min(groups, max(1, DIVISION.cheap_pieces // parts, shared, int(nbytes // most)))
+    shared = min(BUNDLES_PER_WORKER * workers, MAX_PIECES // parts)
+    enough = max(1, CHEAP_PIECES // parts, shared, int(nbytes // _max_bytes(memory)))
+    bundles = min(groups, enough)
     return [j * groups // bundles for j in range(bundles + 1)]
 
 
@@ -105,24 +90,11 @@ def shards_of(partitions: int, nbytes: float, workers: int, memory: float = 0.0)
     >>> shards, shards * (len(bounds_of(10**6, shards, 1e12, 100, 64e9)) - 1)
     (400, 50000)
     """
-    enough = max(1, DIVISION.bundles_per_worker * workers, int(nbytes // max_bytes(memory)))
-    return min(partitions, enough)
+    return min(partitions, max(1, BUNDLES_PER_WORKER * workers, int(nbytes // _max_bytes(memory))))
 
 
-def max_bytes(memory: float) -> float:
-    """Return how many bytes a bundle may have.
-
-    Parameters
-    ----------
-    memory : float
-        Bytes that a worker has; 0 if that is not known.
-
-    Examples
-    --------
-    >>> max_bytes(64e9), max_bytes(0.0)
-    (8000000000.0, 268435456)
-    """
-    return DIVISION.max_memory_share * memory if memory else DIVISION.max_bundle_bytes
+def _max_bytes(memory: float) -> float:
+    return MAX_MEMORY_SHARE * memory if memory else MAX_BUNDLE_BYTES
 
 
 def tasks_of(groups: int, threads: int) -> int:
@@ -137,41 +109,38 @@ def tasks_of(groups: int, threads: int) -> int:
     >>> tasks_of(1000, 2), tasks_of(1000, 100), tasks_of(10**6, 10**5)
     (64, 800, 16384)
     """
-    enough = min(DIVISION.tasks_per_thread * threads, DIVISION.max_pieces)
-    return min(groups, max(DIVISION.min_tasks, enough))
+    return min(groups, max(MIN_TASKS, min(TASKS_PER_THREAD * threads, MAX_PIECES)))
 
 
-def split(shard: Shard, sort: Parcel, bounds: list[int], rows: int) -> list[Tables]:
-    """Return the rows of a shard by bundles and groups."""
-    found: list[Pieces] = [{} for _ in bounds[1:]]
-    for part in shard.parts:
+def split(
+    shard: Shard, starts: list[int], sort: Parcel, bounds: list[int], rows: int
+) -> list[list[Tables]]:
+    """Return the rows of a shard by bundles, with their groups: a task."""
+    bundles: list[list[Tables]] = [[] for _ in bounds[1:]]
+    for part in shard.parts(starts):
         try:
             for block in () if part.source is None else part.source.blocks(rows):
                 for group, table in sort.value(block._replace(start=block.start + part.start)):
-                    bundle = found[bisect_right(bounds, group) - 1]
-                    bundle.setdefault(group, []).append(table)
+                    bundles[bisect_right(bounds, group) - 1].append({group: table})
         except Exception as error:
             error.add_note(f"in partition {part.number}")
             raise
-    return [_joined(bundle) for bundle in found]
+    return [[gathered([tables])] for tables in bundles]
 
 
-def gathered(pieces: list[Tables]) -> Tables:
-    """Return the rows of a bundle from all partitions."""
-    found: Pieces = {}
+def gathered(pieces: list[list[Tables]]) -> Tables:
+    """Return the rows of a bundle from all shards: a task."""
+    rows: dict[int, list[NDArray[np.float64]]] = {}
     for tables in pieces:
-        for group, table in tables.items():
-            found.setdefault(group, []).append(table)
-    return _joined(found)
-
-
-def _joined(found: Pieces) -> Tables:
+        for table in tables:
+            for group, some in table.items():
+                rows.setdefault(group, []).append(some)
     # Also a single table is copied: one that came over the network may begin at any byte.
-    return {group: np.concatenate(tables) for group, tables in found.items()}
+    return {group: np.concatenate(some) for group, some in rows.items()}
 
 
 def on_bundle(bundle: Tables, order: Parcel, states: Parcel) -> Parcel:
-    """Return the results of work on some groups of a bundle, each with its number."""
+    """Return the results of work on some groups of a bundle, each with its number: a task."""
     work, shared = order.value
     empty = np.empty((0, 0))
     # One thread of BLAS, however small or large the groups: a worker has as many tasks as cores.
@@ -181,36 +150,16 @@ def on_bundle(bundle: Tables, order: Parcel, states: Parcel) -> Parcel:
         )
 
 
-class Fitted(NamedTuple):
-    """Leaves that stay on a worker, and what the client is told of them."""
-
-    shelf: LeafShelf
-    outlines: Parcel
-
-
-def keep_of_bundle(bundle: Tables, order: Parcel, states: Parcel) -> Fitted:
-    """Return the leaves of some groups of a bundle, and outlines of the groups: a task."""
-    work, outline, shared = order.value
-    empty, outlines = np.empty((0, 0)), []
-    leaves: dict[tuple[int, int], Any] = {}
-    with small_algebra(0):
-        for g, state in states.value.items():
-            branch = work(bundle.get(g, empty), shared, state)
-            leaves.update(((g, j), leaf) for j, leaf in enumerate(branch.leaves))
-            outlines.append((g, len(branch.leaves), outline(branch)))
-    nbytes = sum(size_of(leaf) for leaf in leaves.values())
-    return Fitted(LeafShelf(leaves, nbytes), Parcel.of((nbytes, outlines)))
-
-
 class Bundles:
-    """Groups of rows on a cluster, which may keep what is fitted to them.
+    """Groups of rows on a cluster.
 
     Parameters
     ----------
+    watch : Watch
     graph : dict
         Tasks that read the partitions.
-    shards : list
-        What of them, or of what is held, gives each shard.
+    shards : list of (key, list of int)
+        What of them, or of what is held, gives each shard, and the first rows of its partitions.
     sort : callable
         As in :meth:`mercer.data.Source.sorted`.
     bounds : list of int
@@ -219,31 +168,26 @@ class Bundles:
         Largest number of rows in a block.
     threads : int
         Threads of all workers.
-    watch : Watch
-    most : float
-        Bytes of a shelf of leaves that a worker keeps.
     """
 
     def __init__(
         self,
+        watch: Watch,
         graph: Graph,
-        shards: list[Key],
+        shards: list[tuple[Key, list[int]]],
         sort: Sort,
         bounds: list[int],
         rows: int,
         threads: int,
-        watch: Watch,
-        most: float,
     ) -> None:
-        self.bounds, self.threads, self.watch, self.most = bounds, threads, watch, most
-        self._kept: dict[int, tuple[Future, int, int]] = {}
+        self.watch, self.bounds, self.threads = watch, bounds, threads
         name, graph = uuid4().hex, dict(graph)
         order = f"mercer-sort-{name}"
         graph[order] = Parcel.of(sort)
         pieces: list[list[Key]] = [[] for _ in bounds[1:]]
-        for i, one in enumerate(shards):
+        for i, (shard, starts) in enumerate(shards):
             whole = (f"mercer-split-{name}", i)
-            graph[whole] = (split, one, order, bounds, rows)
+            graph[whole] = (split, shard, starts, order, bounds, rows)
             for j, parts in enumerate(pieces):
                 key = (f"mercer-piece-{name}", i, j)
                 graph[key] = (getitem, whole, j)
@@ -261,70 +205,23 @@ class Bundles:
         last: bool = False,
     ) -> Iterator[tuple[int, Any]]:
         """Yield groups with results as they are done; see :class:`mercer.data.spill.Groups`."""
-        graph, keys = self._tasks(on_bundle, Parcel.of((work, shared)), states)
-        futures = submit(self.watch.client, graph, keys)
-        if last:
-            self._let_go(states)
-        for parcel in self.watch.results(futures):
-            yield from parcel.value
-
-    def keep(
-        self,
-        work: GroupWork,
-        outline: Callable[[Any], Any],
-        shared: Any,
-        states: Mapping[int, Any],
-    ) -> Generator[tuple[int, Any]]:
-        """Yield outlines of groups whose leaves stay; see :class:`mercer.data.spill.Groups`."""
-        graph, keys = self._tasks(keep_of_bundle, Parcel.of((work, outline, shared)), states)
-        # A shelf and its outlines are tasks of their own: the first stays, the second travels.
-        shelves = [("mercer-shelf-" + str(key[0]), *key[1:]) for key in keys]
-        told = [("mercer-told-" + str(key[0]), *key[1:]) for key in keys]
-        graph.update((own, (getitem, key, 0)) for own, key in zip(shelves, keys, strict=True))
-        graph.update((own, (getitem, key, 1)) for own, key in zip(told, keys, strict=True))
-        futures = submit(self.watch.client, graph, shelves + told)
-        self._let_go(states)
-        here, waiting = futures[: len(keys)], futures[len(keys) :]
-        shelf_of = {one.key: shelf for one, shelf in zip(waiting, here, strict=True)}
-        del futures, here
-        for future in self.watch.finished(waiting):
-            with explained():
-                nbytes, outlines = future.result().value
-            shelf = shelf_of.pop(future.key)
-            for g, leaves, found in outlines:
-                self._kept[g] = shelf, nbytes, leaves
-                yield g, found
-
-    def kept(self, here: Mapping[tuple[int, int], Any]) -> KeptLeaves:
-        """Return the leaves that were kept so far, and those that are here."""
-        return KeptLeaves(self.watch, self._kept, self.most, here)
-
-    def _tasks(
-        self, run: Callable[..., Any], order: Parcel, states: Mapping[int, Any]
-    ) -> tuple[Graph, list[Key]]:
-        """Return tasks that run something on some groups of a bundle each, and their keys."""
         by_bundle: dict[int, list[tuple[int, Any]]] = {}
         for group, state in states.items():
-            by_bundle.setdefault(self._bundle(group), []).append((group, state))
+            by_bundle.setdefault(bisect_right(self.bounds, group) - 1, []).append((group, state))
         name = uuid4().hex
-        sent = f"mercer-order-{name}"
-        graph: Graph = {sent: order}
+        order = f"mercer-order-{name}"
+        graph: Graph = {}
         size = max(1, len(states) // max(1, tasks_of(len(states), self.threads)))
         for j, own in by_bundle.items():
             for i in range(0, len(own), size):
                 some = Parcel.of(dict(own[i : i + size]))
-                graph[(f"mercer-groups-{name}", j, i)] = (run, self.futures[j], sent, some)
-        return graph, [key for key in graph if key != sent]
-
-    def _bundle(self, group: int) -> int:
-        return bisect_right(self.bounds, group) - 1
-
-    def _let_go(self, groups: Iterable[int]) -> None:
-        """Let go of the bundles of groups: tasks keep their rows until they are done."""
-        for j in {self._bundle(group) for group in groups}:
-            del self.futures[j]
-
-    def close(self) -> None:
-        """Let go of the rows, and of leaves that nobody asked for."""
-        self.futures.clear()
-        self._kept.clear()
+                graph[f"mercer-groups-{name}", j, i] = (on_bundle, self.futures[j], order, some)
+        keys = list(graph)
+        graph[order] = Parcel.of((work, shared))
+        futures = submit(self.watch.client, graph, keys)
+        if last:
+            # Tasks keep the rows of their bundles until they are done.
+            for j in by_bundle:
+                del self.futures[j]
+        for parcel in self.watch.results(futures):
+            yield from parcel.value

@@ -1,22 +1,28 @@
-"""Rows that lie in partitions: those of a Dask collection, delayed ones, pieces of files."""
+"""Rows that lie in partitions: those of a Dask collection, delayed ones, pieces of files.
+
+What a worker holds is a shard: neighbouring partitions, which a pass asks together.
+"""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate, islice, pairwise, repeat
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 from dask.delayed import Delayed
 from dask.sizeof import sizeof
+from distributed import get_worker
 from distributed.protocol.pickle import dumps, loads
 
 from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data import Arrays, Source, as_source
-from mercer.data.base import Block, Places
+from mercer.data.base import Block, Part, Places
 from mercer.data.table import stack
 
 __all__ = [
@@ -25,10 +31,15 @@ __all__ = [
     "Parcel",
     "PartitionRows",
     "Partitions",
-    "n_rows",
-    "read",
-    "settle",
+    "Shard",
+    "counts",
+    "intervals",
+    "join_shard",
+    "make_shard",
+    "nth_block",
+    "pick",
     "settled",
+    "worker_threads",
 ]
 
 Graph = dict[Any, Any]
@@ -36,6 +47,11 @@ Graph = dict[Any, Any]
 
 Key = Any
 """What gives the result of a task: a name, a tuple that begins with one, a future, or None."""
+
+
+GRAINS_PER_SHARD = 8
+"""Cuts between shards are at multiples of about this part of a shard, a power of two: so that the
+sum over a shard is a few nodes of the tree of all partitions."""
 
 
 def settled(values: WeightsLike) -> Any:
@@ -87,13 +103,6 @@ class Parcel:
         return object.__sizeof__(self) + len(self.data)
 
 
-def settle(source: Source | None) -> Source | None:
-    """Return rows that were sent, their arrays settled."""
-    if isinstance(source, Arrays):
-        source.X, source.y, source.s = (settled(v) for v in (source.X, source.y, source.s))
-    return source
-
-
 def n_rows(source: Source | None) -> int:
     """Return the number of rows of a partition, counted if they must be."""
     if source is None:
@@ -104,8 +113,10 @@ def n_rows(source: Source | None) -> int:
 
 
 def arrived(source: Source | None, nbytes: int) -> PartitionRows:
-    """Return a partition that was sent."""
-    return PartitionRows(settle(source), nbytes)
+    """Return a partition that was sent, its arrays settled."""
+    if isinstance(source, Arrays):
+        source.X, source.y, source.s = (settled(v) for v in (source.X, source.y, source.s))
+    return PartitionRows(source, nbytes)
 
 
 @dataclass(frozen=True)
@@ -243,3 +254,107 @@ class Partitions(Source):
                 yield block._replace(start=start + n)
                 n += block.n
             start += n
+
+
+# Shards -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Partitions that lie on one worker, by their numbers.
+
+    Parameters
+    ----------
+    rows : dict from int to PartitionRows
+    shared : dict
+        What passes share, by a token of its content; it stays here and does not travel.
+    """
+
+    rows: dict[int, PartitionRows]
+    shared: dict[str, Any] = field(default_factory=dict)
+
+    def __reduce__(self) -> Any:
+        return Shard, (self.rows,)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + sum(one.nbytes for one in self.rows.values())
+
+    def parts(self, starts: list[int]) -> list[Part]:
+        """Return the partitions, given the number of the first row of each in the whole."""
+        places = zip(self.rows.items(), starts, strict=True)
+        return [Part(rows.source, number, start) for (number, rows), start in places]
+
+
+def intervals(sizes: Sequence[float], weights: Sequence[float]) -> list[range]:
+    """Return the neighbouring partitions of every worker, in proportion to its weight.
+
+    Parameters
+    ----------
+    sizes : sequence of float
+        Rows of every partition.
+    weights : sequence of float
+        Threads of every worker.
+
+    Examples
+    --------
+    >>> intervals([1.0] * 16, [1.0, 3.0])
+    [range(0, 4), range(4, 16)]
+    >>> intervals([1.0] * 2, [1.0] * 3)
+    [range(0, 1), range(1, 1), range(1, 2)]
+    """
+    n = len(sizes)
+    grain = 1
+    while 2 * grain * GRAINS_PER_SHARD * len(weights) <= n:
+        grain *= 2
+    rows = np.concatenate([[0.0], np.cumsum(sizes)])
+    if rows[-1] == 0.0:
+        rows = np.arange(n + 1.0)
+    # Of the cuts that are allowed, the nearest to where a worker's share ends.
+    allowed = [*range(0, n, grain), n]
+    wanted = rows[-1] * np.array([0.0, *accumulate(weights)]) / sum(weights)
+    cuts = [allowed[int(np.argmin(np.abs(rows[allowed] - cut)))] for cut in wanted]
+    return [range(a, b) for a, b in pairwise(cuts)]
+
+
+def worker_threads() -> int:
+    """Return the number of threads of the worker that a task runs on."""
+    return int(get_worker().state.nthreads)
+
+
+def make_shard(raw: list[Any], numbers: list[int], load: bool) -> Shard:
+    """Return the shard of some partitions, read by all threads of the worker: a task.
+
+    Parameters
+    ----------
+    raw : list of (X, y, s)
+        What each partition was computed as; see :func:`read`.
+    numbers : list of int
+        Of the partitions.
+    load : bool
+        Read the rows of files now, to keep them in memory.
+    """
+    with ThreadPoolExecutor(min(worker_threads(), max(1, len(raw)))) as pool:
+        rows = pool.map(read, *zip(*raw, strict=True), numbers, repeat(load))
+        return join_shard(list(rows), numbers)
+
+
+def join_shard(rows: list[PartitionRows], numbers: list[int]) -> Shard:
+    """Return the shard of partitions that were held elsewhere: a task."""
+    return Shard(dict(zip(numbers, rows, strict=True)))
+
+
+def counts(shard: Shard) -> list[int]:
+    """Return the number of rows of every partition: a task."""
+    return [n_rows(one.source) for one in shard.rows.values()]
+
+
+def pick(shard: Shard, number: int) -> PartitionRows:
+    """Return one of the partitions, for another shard: a task."""
+    return shard.rows[number]
+
+
+def nth_block(shard: Shard, number: int, rows: int, k: int) -> Block:
+    """Return one block of a partition: a task."""
+    source = shard.rows[number].source
+    assert source is not None
+    return next(islice(source.blocks(rows), k, None))

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any
 
+import dask
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from distributed import CancelledError, Client, Future, KilledWorker
 
 from mercer.distributed.partitions import Key
-from mercer.distributed.reduction import abandon
 
-__all__ = ["Watch", "explained"]
+__all__ = ["Watch", "explained", "submit"]
 
 RESTART_SECONDS = 30.0
 """Seconds in which a nanny ends a frozen process and starts another, before both are given up."""
@@ -26,6 +27,32 @@ STEADY_LOOKS = 2
 
 ALONE_PATIENCES = 10.0
 """Multiples of the patience after which a pass without any worker is given up."""
+
+
+def submit(
+    client: Client, graph: Any, keys: list[Key], placed: dict[str, Any] | None = None
+) -> list[Future]:
+    """Return futures of tasks.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    graph : dict
+    keys : list
+    placed : dict from str to dict, optional
+        Further tasks by the address of the worker that does them, if it lives.
+    """
+    everywhere = {**graph, **(placed or {}).get("", {})}
+    layers = {"": MaterializedLayer(everywhere)}
+    for address, own in (placed or {}).items():
+        if address:
+            prefer = {"workers": [address], "allow_other_workers": True}
+            layers[address] = MaterializedLayer(own, prefer)
+    whole = HighLevelGraph(layers, {name: {*layers} - {name} for name in layers})
+    # Centres of some megabytes belong into the graph: from there they can be sent again.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "4 GiB"}):
+        futures: list[Future] = client.get(whole, keys, sync=False)
+    return futures
 
 
 async def give_up(workers: list[str], dask_scheduler: Any) -> None:
@@ -77,21 +104,18 @@ class Watch:
         self.client, self.patience = client, patience
         self._seen: dict[str, float] = {}
         self._silent: dict[str, int] = {}
-        self._preferred: dict[str, list[Key]] = {}
+        self.preferred: dict[str, list[Key]] = {}
         self._steady = 0
         self._factor = 1.0
         self._alone: float | None = None
         self._checked = time.monotonic()
 
-    def prefer(self, address: str, keys: list[Key]) -> None:
-        """Note that tasks prefer a worker.
-
-        Parameters
-        ----------
-        address : str
-        keys : list
-        """
-        self._preferred.setdefault(address, []).extend(keys)
+    def place(self, graph: Any, keys: list[Key], placed: dict[str, Any]) -> list[Future]:
+        """Return futures of tasks; see :func:`submit`. Tasks that were placed wait to be lifted."""
+        for address, own in placed.items():
+            if address:
+                self.preferred.setdefault(address, []).extend(own)
+        return submit(self.client, graph, keys, placed)
 
     def lift(self, there: Collection[str] = ()) -> None:
         """Let tasks that prefer a worker be done by any, but for those whose worker is there.
@@ -100,8 +124,8 @@ class Watch:
         ----------
         there : collection of str, optional
         """
-        lifted = [address for address in self._preferred if address not in there]
-        keys = [key for address in lifted for key in self._preferred.pop(address)]
+        lifted = [address for address in self.preferred if address not in there]
+        keys = [key for address in lifted for key in self.preferred.pop(address)]
         if keys:
             self.client.run_on_scheduler(lift, keys)
 
@@ -117,26 +141,21 @@ class Watch:
         report: Callable[[int], object] | None = None,
     ) -> Any:
         """Wait for the last one, tell of the others as they are done, look after silent workers."""
-        done: SimpleQueue[Future] = SimpleQueue()
-        restarts = self._factor
-        root = futures[-1]
-        left = {f.key: n for f, n in zip(futures, sizes or (), strict=False)}
-        for future in futures if report is not None else [root]:
-            future.add_done_callback(done.put)
-        # What was added up is of no use any more: only the queue refers to a part, until it is told
-        # of, so that workers hold few parts at a time.
+        root, factor = futures[-1].key, self._factor
+        left = dict(zip((future.key for future in futures), sizes or (), strict=False))
+        waiting = futures[-1:] if report is None else list(futures)
+        # What was added up is of no use any more: nobody else refers to a part that is told of, so
+        # that workers hold few parts at a time.
         futures.clear()
-        with explained():
-            for future in _until(root, done, self.look):
-                n = left.pop(future.key, 0)
-                if report is not None and n:
-                    report(n)
-            result = root.result()
-        if restarts == self._factor:
-            self._factor = 1.0
-        if report is not None:
-            for n in left.values():
+        result: Any = None
+        for future in self.finished(waiting):
+            if future.key == root:
+                with explained():
+                    result = future.result()
+            if report is not None and (n := left.get(future.key)):
                 report(n)
+        if factor == self._factor:
+            self._factor = 1.0
         return result
 
     def finished(self, futures: list[Future]) -> Iterator[Future]:
@@ -211,10 +230,6 @@ class Watch:
             self._factor *= 2.0
             self._silent = {}
             self.client.run_on_scheduler(give_up, silent)
-        others = [address for address in workers if address not in silent]
-        if others and (gone or silent):
-            # A process that is frozen keeps its connections: who waits for it would wait for ever.
-            self.client.run(abandon, gone + silent, workers=others, on_error="return")
 
 
 @contextmanager
@@ -250,21 +265,3 @@ def refill(cluster: Any) -> None:
     wanted, there = (getattr(cluster, name, None) for name in ("worker_spec", "workers"))
     if wanted and there is not None and len(there) < len(wanted):
         cluster.scale(len(wanted))
-
-
-def _until(root: Future, done: SimpleQueue[Future], look: Callable[[], None]) -> Iterator[Future]:
-    """Yield futures as they are done, up to the last one; look at the start and once a second.
-
-    A pass of less than a second looks too: many short passes would go on with half their workers.
-    """
-    while True:
-        look()
-        try:
-            future = done.get(timeout=1.0)
-        except Empty:
-            if root.done():
-                return
-        else:
-            yield future
-            if future is root:
-                return

@@ -46,12 +46,6 @@ class Local(Params):
     folder : str or path, optional
         Where rows and leaves are written, in folders of their own that are removed with the fit and
         with the machine; that of temporary files by default.
-    gather : bool, default=True
-        Whether leaves that the workers of a Dask cluster have fitted are brought to this process.
-        If not they stay where they are, and so may be more than its memory holds: predictions are
-        computed there, ``leaves_`` is a sequence that fetches one at a time, ``solution_`` has sums
-        but no coefficients, and there is no ``support_``. Saving the machine, and
-        :func:`mercer.distributed.gather`, bring them. Rows of this machine have their leaves here.
     n_jobs : int, optional
         Number of processes that fit leaves, by joblib: one by default, unless
         :func:`joblib.parallel_config` says otherwise. On a cluster its workers do.
@@ -87,7 +81,6 @@ class Local(Params):
     random_state: int = 0
     memory_limit: str | int | float = "2GB"
     folder: Any = None
-    gather: bool = True
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from mercer._threads import small_algebra
 from mercer._typing import PointsLike, TargetsLike, WeightsLike
 from mercer.data.memory import parse, show
 from mercer.data.opening import is_source
-from mercer.data.spill import KeepingGroups
 from mercer.kernels.points import count, take
 from mercer.local import Local
 from mercer.local.shelf import Shelf
@@ -69,21 +68,6 @@ NO_PROBLEM = Solution(
 )
 
 
-class LeafStore(Protocol):
-    """Fitted leaves, wherever they are."""
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether they are in the memory of this process."""
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, k: int) -> Leaf: ...
-    def __iter__(self) -> Iterator[Leaf]: ...
-
-    def ask(self, work: Any, shared: Any, questions: Iterable[tuple[int, Any]]) -> Iterator[Any]:
-        """Yield ``work(leaf, shared, points)`` in order, for numbers of leaves with points."""
-
-
 class Part(NamedTuple):
     """Points of one leaf among those of a block."""
 
@@ -98,28 +82,15 @@ class Leaves:
     """A tree with a machine in each leaf."""
 
     tree: Tree
-    leaves: LeafStore
+    leaves: Shelf
     blend: bool
     limit: float
     """Bytes that predictions may take."""
 
     @property
     def sequence(self) -> Sequence[Leaf]:
-        """The leaves: a list, or a sequence that reads them from files or from workers."""
+        """The leaves: a list, or a sequence that reads them from files."""
         return list(self.leaves) if self.leaves.in_memory else cast(Sequence[Leaf], self.leaves)
-
-    def gathered(self) -> Leaves:
-        """Return these leaves on this machine; themselves if they are."""
-        if isinstance(self.leaves, Shelf):
-            return self
-        shelf = Shelf(FITTED_MEMORY_SHARE * self.limit, READ_MEMORY_SHARE * self.limit)
-        for k, leaf in enumerate(self.leaves):
-            shelf.put(k, leaf)
-        return replace(self, leaves=shelf)
-
-    # What is written to a file, or sent, are leaves of this machine.
-    def __getstate__(self) -> dict[str, Any]:
-        return dict(vars(self.gathered()))
 
     def __deepcopy__(self, memo: Any) -> Leaves:
         return self
@@ -237,7 +208,6 @@ class LocalFit:
         recipe = replace(whole, read=sample.read, cut=cut)
         limit = parse(how.memory_limit)
         shelf = Shelf(FITTED_MEMORY_SHARE * limit, READ_MEMORY_SHARE * limit, how.folder)
-        leaves: LeafStore = shelf
         # Rows near a cut are fitted twice, so it is not known before how many there are.
         rows = None if how.overlap else sample.n
         try:
@@ -255,13 +225,8 @@ class LocalFit:
                     own = leaf_settings(machine, groups, recipe, tree.leaves, scales, categories)
                 caught, certificates = [], _Certificates()
                 branches: dict[int, Any] = {}
-                away = groups if isinstance(groups, KeepingGroups) and not how.gather else None
-                found: Generator[tuple[int, Outline]]
-                if away is None:
-                    fitted = groups.map(fit_branch, recipe, own, how.n_jobs, last=True)
-                    found = _put(shelf, fitted)
-                else:
-                    found = away.keep(fit_branch, outline, recipe, own)
+                fitted = groups.map(fit_branch, recipe, own, how.n_jobs, last=True)
+                found = _put(shelf, fitted)
                 for k, branch in found:
                     branches[k] = branch.tree
                     shown.update(sum(branch.sizes))
@@ -271,23 +236,18 @@ class LocalFit:
                         break
                 found.close()
                 lacking = [k for k in range(tree.leaves) if k not in branches]
-                of_all: dict[tuple[int, int], Leaf] = {}
                 for k in lacking:
                     assert coarse is not None  # only a limit ends the loop
                     branches[k] = None if cut is None else grow(points, 1, scales, categories)
-                    of_all[k, 0] = coarse.leaves[0]
+                    shelf.put((k, 0), coarse.leaves[0])
                     certificates.add(k, [])
-                if away is not None:
-                    leaves = away.kept(of_all)
-                for key, leaf in of_all.items() if away is None else ():
-                    shelf.put(key, leaf)
         except BaseException:
             shelf.close()
             raise
         if cut is not None:
             tree = graft(tree, [branches[k] for k in range(tree.leaves)])
         _say_once(caught, tree.leaves)
-        machine._local = Leaves(tree, leaves, how.blend, limit)
+        machine._local = Leaves(tree, shelf, how.blend, limit)
         certify_leaves(machine, certificates.joined(), complete=not lacking)
         if lacking:
             assert coarse is not None

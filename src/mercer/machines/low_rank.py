@@ -79,7 +79,7 @@ def by_blocks(method: Function) -> Function:
             local = getattr(self, "_local", None)
             return method(self, X) if local is None else local.evaluate(self, method.__name__, X)
         if not isinstance(X, Source):
-            return plugin("dask").lazy(self, method.__name__, X)
+            return plugin("dask").predict(self, X, method.__name__)
         _compare_names(self, X)
         local = getattr(self, "_local", None)
         rows = PREDICTED_ROWS if local is None else local.batch(X.n_features)
