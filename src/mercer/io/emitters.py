@@ -316,7 +316,7 @@ def _collect(
         return []
     if isinstance(space, null_space.Functions) and len(space.functions) == 1:
         picked: Any = space.functions[0]
-        if hasattr(picked, "space") and hasattr(picked, "columns"):  # of a TermSelector
+        if hasattr(picked, "space") and hasattr(picked, "columns"):  # some of its columns
             whole = np.zeros((picked.space.size(p), b.shape[1]))
             whole[picked.columns] = b
             return _collect(picked.space, p, whole, origin, terms)
