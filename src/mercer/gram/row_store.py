@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._lazily import lazily
+from mercer._native import add_rows, assemble
 from mercer._threads import map_blocks
 from mercer._typing import DType
 from mercer.gram.base import Gram
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
-
-assemble = lazily("mercer.gram._row_store_numba", "assemble")
-add_rows = lazily("mercer.kernels._tiles_numba", "add_rows")
 
 # A matrix of so few samples is computed as a whole: the time is that of a few calls.
 MAX_WHOLE_ROWS = 2048
@@ -149,10 +146,10 @@ class RowStore:
 
     def _add_stored(self, F: NDArray[np.float64], slots: NDArray[np.intp], t: Array) -> None:
         self._used[slots] = self._clock
-        flat, n = self._store.reshape(-1), F.shape[-1]
+        flat, n, weights = self._store.reshape(-1), F.shape[-1], np.ascontiguousarray(t)
 
         def columnwise(columns: slice) -> None:
-            add_rows(F[..., columns], flat, n * slots + columns.start, t)
+            add_rows(F[..., columns], flat, n * slots + columns.start, weights)
 
         if len(slots):
             map_blocks(columnwise, row_slices(n, 1, max(4096, -(-n // 8))))

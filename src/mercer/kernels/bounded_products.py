@@ -29,15 +29,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mercer._lazily import lazily
+from mercer._native import raise_two, weigh_and_bound
 from mercer._threads import map_blocks
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, Data, count, pieces
 from mercer.kernels.radial_tiles import UNIT_ROUNDOFF, RadialTiles
 from mercer.kernels.tile_sizes import RUN
 from mercer.kernels.tiles import Scratch, TiledEvaluator
-
-raise_two, weigh_and_bound = lazily("mercer.kernels._tiles_numba", "raise_two", "weigh_and_bound")
 
 WORTH = 2**18
 """Number of kernel values from which float32 is worth its bound."""

@@ -13,16 +13,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mercer._lazily import lazily
+from mercer._native import laplace, pull_back, weigh_laplace
 from mercer._threads import map_blocks
 from mercer.kernels.points import Array, pieces
 from mercer.kernels.radial_tiles import LOG2_E, UNIT_ROUNDOFF
 from mercer.kernels.roundoff import Roundoff
 from mercer.kernels.tiles import TileRows, Tiles, check_width
-
-laplace, laplace_double, pull_back, weigh_laplace = lazily(
-    "mercer.kernels._laplace_numba", "laplace", "laplace_double", "pull_back", "weigh_laplace"
-)
 
 HEIGHT = 64
 """Rows of a tile: few, so that a tile has as many columns as a compiled loop takes at once."""
@@ -61,7 +57,6 @@ class LaplaceTiles(Tiles):
         rates = np.broadcast_to(np.asarray(factor, dtype=np.float64) * LOG2_E, p)
         self.factor = self._ordered(rates[None, :])[0].astype(self.dtype)
         self.columns = np.ascontiguousarray(self._ordered(Z).T)
-        self.write = laplace if self.dtype == np.float32 else laplace_double
 
     def roundoff(self) -> Roundoff | None:
         r"""Bound the errors of values in float32, in which every rounding has its worst size.
@@ -99,9 +94,7 @@ class LaplaceTiles(Tiles):
     def _tile(self, rows: TileRows, columns: slice, target: Array, flat: Array) -> None:
         step = target.strides[0] // target.itemsize
         m = columns.stop - columns.start
-        self.write(
-            rows.units, self.factor, self.numbers, self.columns, columns.start, m, flat, step
-        )
+        laplace(rows.units, self.factor, self.numbers, self.columns, columns.start, m, flat, step)
 
     def _weigh(self, rows: TileRows, columns: slice, a: Array, f: Array) -> None:
         if self.dtype != np.float64:

@@ -22,34 +22,29 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.spatial.distance import cdist
 
-from mercer._lazily import lazily
+from mercer._native import (
+    exponents,
+    in_units,
+    matern_square,
+    powers_of_two,
+    raise_two,
+    raise_two_square,
+    repair,
+    weigh_matern,
+    weigh_powers,
+)
 from mercer._typing import DType
 from mercer.kernels.points import Array, Data, chunks, pieces
 from mercer.kernels.roundoff import Roundoff, precision_of
 from mercer.kernels.tile_sizes import LOWEST, LOWEST_DOUBLE
 from mercer.kernels.tiles import TILE, TileRows, Tiles, check_width, copy_to, scratch
 
-exponents, in_units, powers_of_two, raise_two, raise_two_double, repair, weigh_powers = lazily(
-    "mercer.kernels._tiles_numba",
-    "exponents",
-    "in_units",
-    "powers_of_two",
-    "raise_two",
-    "raise_two_double",
-    "repair",
-    "weigh_powers",
-)
-raise_two_square = lazily("mercer.kernels._tiles_numba", "raise_two_square")
-matern_square, weigh_matern = lazily(
-    "mercer.kernels._radial_numba", "matern_square", "weigh_matern"
-)
-
 UNIT_ROUNDOFF = 2.0**-24
 
-# The exponent of two below which a power is zero, and what makes powers of exponents in place.
-POWERS: dict[DType, tuple[float, Callable[..., None]]] = {
-    np.dtype(np.float32): (float(LOWEST), raise_two),
-    np.dtype(np.float64): (LOWEST_DOUBLE, raise_two_double),
+# The exponent of two below which a power is zero.
+LOWEST_POWER: dict[DType, float] = {
+    np.dtype(np.float32): float(LOWEST),
+    np.dtype(np.float64): LOWEST_DOUBLE,
 }
 
 
@@ -159,13 +154,12 @@ class RadialTiles(Tiles):
         self.profile = profile
         self.twice = twice if Z.dtype == np.float64 else None
         self.precision = precision_of(Z.dtype, p)
-        self.lowest_power, self.raise_two = POWERS[Z.dtype]
+        self.lowest_power = LOWEST_POWER[Z.dtype]
         # Powers of two are cheaper than those of e: the Gaussian's t is in units of log 2.
         self.unit = LOG2_E if profile is None else 1.0
         # Not rounded before it multiplies: that would be another kernel, and its error would add up
         # over a sum of kernel values where those of the points cancel.
         scaled = np.asarray(factor * np.sqrt(self.unit), dtype=np.float64)
-        # A writable array: loops are compiled once more for one that is read-only.
         self.exact = np.full(p, scaled)
         self.factor = self.exact.astype(Z.dtype)
         self.allowed = self.unit * self.precision.error / (4.0 * slope)
@@ -198,7 +192,8 @@ class RadialTiles(Tiles):
         check_width(X, len(self.exact))
         units, half = np.empty(X.shape, dtype=self.dtype), np.empty(len(X), dtype=self.dtype)
         origin = self.origin if origin is None else origin
-        in_units(np.ascontiguousarray(X), origin, self.exact, units, half)
+        shift = np.asarray(origin, dtype=np.float64)
+        in_units(np.ascontiguousarray(X), shift, self.exact, units, half)
         return units, half
 
     def _far(self, half: Array, rounding: Array) -> Array:
@@ -329,7 +324,7 @@ class RadialTiles(Tiles):
             if self.dtype == np.float32 and not in_place:
                 powers_of_two(D, hx, hz, flat, step)
             else:
-                self.raise_two(D, hx, hz)
+                raise_two(D, hx, hz)
                 copy_to(D, target)
             if far.size:
                 repair(flat, step, m, *again, np.exp2(rows.lowest), True)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from mercer._lazily import lazily
+from mercer._native import weigh_slopes
 from mercer.kernels.base import Evaluator, Kernel, numerical_spectrum
 from mercer.kernels.distances import Points, squared_distances
 from mercer.kernels.points import (
@@ -30,7 +30,6 @@ from mercer.kernels.tiles import TiledEvaluator
 
 LengthScale: TypeAlias = float | Sequence[float] | Array
 
-weigh_slopes = lazily("mercer.kernels._radial_numba", "weigh_slopes")
 
 PULL_BYTES = 2**19
 """Size of a block of slopes, which stays in a core's second cache with that of the distances."""

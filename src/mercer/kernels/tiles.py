@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from mercer._lazily import lazily
+from mercer._native import add_rows, weigh, weigh_both
 from mercer._threads import map_blocks
 from mercer._typing import DType
 from mercer.kernels.kept_rows import KeptRows
@@ -26,9 +26,6 @@ from mercer.kernels.points import (
 from mercer.kernels.roundoff import Roundoff
 from mercer.kernels.tile_sizes import RUN
 
-add_rows, weigh, weigh_both = lazily(
-    "mercer.kernels._tiles_numba", "add_rows", "weigh", "weigh_both"
-)
 
 TILE = 2**17
 """Entries of a tile: with its copy it takes 1 MB, half of a core's second cache."""
@@ -156,10 +153,13 @@ class Tiles(ABC):
         out : (n, m) array, optional
             With contiguous rows.
         """
-        parts = [(part, self._rows(X[part])) for part in pieces(0, len(X), self.height)]
+        parts = [
+            (part, self._rows(X[part]), np.ascontiguousarray(t[..., part]))
+            for part in pieces(0, len(X), self.height)
+        ]
 
         def columnwise(columns: slice) -> None:
-            for part, rows in parts:
+            for part, rows, weights in parts:
                 n, m = part.stop - part.start, columns.stop - columns.start
                 if out is None:
                     K = scratch.tile(1, n, m, self.dtype)
@@ -168,7 +168,7 @@ class Tiles(ABC):
                     K, step = out[part, columns], out.strides[0] // out.itemsize
                     flat = _memory(out)[part.start * step + columns.start :]
                 self._tile(rows, columns, K, flat)
-                add_rows(F[..., columns], flat, step * np.arange(n), t[..., part])
+                add_rows(F[..., columns], flat, step * np.arange(n), weights)
 
         tallest = slice(0, min(len(X), self.height))
         map_blocks(columnwise, pieces(0, self.m, self._width(tallest)))

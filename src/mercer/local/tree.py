@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._lazily import lazily
+from mercer._native import descend
 from mercer._typing import PointsLike
 from mercer.kernels.algebra import ActiveDims
 from mercer.kernels.base import Kernel
 from mercer.kernels.points import Array, count, is_sparse, take
-
-descend = lazily("mercer.local._descent_numba", "descend")
 
 __all__ = ["Tree", "equality_columns", "graft", "grow", "sensitivity"]
 
@@ -160,7 +158,8 @@ class Tree:
                 out[rows] = leaf
             return out
         points = np.asarray(X)
-        points = points if points.dtype.kind == "f" else points.astype(np.float64)
+        kept = points.dtype in (np.float32, np.float64)
+        points = np.ascontiguousarray(points, dtype=None if kept else np.float64)
         found = np.empty(len(points), dtype=np.int64)
         if max(self.column) >= points.shape[1]:
             raise ValueError(

@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from mercer._lazily import lazily
+from mercer._native import newton_loop
 from mercer._typing import Array
-
-newton_loop = lazily("mercer.machines._sigmoids_numba", "newton_loop")
 
 __all__ = ["Sigmoids", "fit_sigmoid", "fold_numbers"]
 

@@ -28,11 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk, ssyrk
 
+from mercer._native import add_rows, along, fenchel_young, rounded
 from mercer._typing import Array
 from mercer.data.base import Block, Sums
 from mercer.kernels.points import pieces, take
 from mercer.losses.base import QuadraticDualLoss
-from mercer.reduced._kinked_numba import add_rows, along, fenchel_young, rounded
 from mercer.reduced.problem import Problem, Whole, as_rows, columns_of, single_problem
 
 ALL = -1
@@ -500,7 +500,8 @@ class BlockRows:
     def _add(self, X: Any, rows: NDArray[np.intp], weights: Array, total: Array) -> None:
         """Add values of some rows, ascending, times weights, to a sum (m,) in float64."""
         if self.R is not None:
-            add_rows(self.R, rows, weights, total)
+            flat = self.R.reshape(-1)
+            add_rows(total, flat, rows * self.R.shape[1], weights)
             return
         for part in pieces(0, len(rows), FEATURE_ROWS):
             R = self._raw(X, rows[part])

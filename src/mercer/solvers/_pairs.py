@@ -1,7 +1,6 @@
 """Pair steps of decomposition around their compiled loop: derivatives, extremes, memory.
 
-It is done once per working set, by NumPy where a pass or two more do not count: every statement of
-a compiled loop delays the first fit by a millisecond.
+It is done once per working set, by NumPy where a pass or two more do not count.
 """
 
 from __future__ import annotations
@@ -9,11 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mercer._lazily import lazily
+from mercer._native import pair_loop, slopes_loop
 from mercer._typing import AnyArray, Array
 from mercer.losses.base import DualTerms
-
-pair_loop, slopes_loop = lazily("mercer.solvers._smo_numba", "pair_loop", "slopes_loop")
 
 __all__ = ["pack", "pair_steps", "slopes", "survey"]
 
@@ -95,13 +92,12 @@ def pair_steps(
     nothing. Returns (steps, violation).
     """
     n = len(a)
-    state = _aligned(6, n + 1, K.dtype)
+    state = _aligned(5, n + 1, K.dtype)
     state[0, :n] = up
     state[1, :n] = down
     diag, q_neg, q_pos = K.diagonal(), packed[:n, 2], packed[:n, 3]
     state[2, :n] = diag + np.where(a < 0.0, q_neg, q_pos)
     state[3, :n] = diag + np.where(a > 0.0, q_pos, q_neg)
-    state[5] = np.arange(state.shape[1])
     moved, groups = np.zeros(n + 1), np.zeros(len(ends) + 1, np.uint64)
     moved[:n], groups[1:] = a, ends
     steps, violation = pair_loop(K, moved, packed, state, groups, tol, max_iter, idle)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._lazily import lazily
+from mercer._native import sweep
 from mercer._typing import AnyArray, Array, PointsLike
 from mercer.kernels.points import is_sparse, take
 from mercer.losses.base import DualTerms
@@ -34,8 +34,6 @@ from mercer.solvers.certify import snap_to_box
 from mercer.solvers.monitor import Monitor
 from mercer.solvers.solution import Solution
 from mercer.solvers.status import is_met
-
-sweep = lazily("mercer.solvers._coordinate_numba", "sweep")
 
 __all__ = ["CoordinateDescent"]
 
@@ -215,7 +213,7 @@ class _Sweeps:
             self.beta,
             self.active,
             blocks,
-            np.uint64(in_line),
+            in_line,
             self.limit,
             self.resting,
         )

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer._deadline import time_left
-from mercer._lazily import lazily
+from mercer._native import measure_parts, solve_parts, start_parts
 from mercer._typing import Array
 from mercer.gram.base import Gram
 from mercer.gram.row_store import MAX_WHOLE_ROWS
@@ -34,10 +34,6 @@ from mercer.solvers.monitor import Progress
 from mercer.solvers.smo import SMO
 from mercer.solvers.solution import Solution, Terms
 from mercer.solvers.status import Status
-
-measure_parts, solve_parts, start_parts = lazily(
-    "mercer.solvers._small_numba", "measure_parts", "solve_parts", "start_parts"
-)
 
 __all__ = ["RiskBatch", "SolutionBatch", "minimize_batch", "minimize_small"]
 
@@ -163,7 +159,7 @@ class SolutionBatch(Sequence[Solution]):
             self.a,
             self.f,
             self.b,
-            self.intervals,
+            self.intervals.reshape(len(self), -1),
             self.values,
         )
         verdicts = self.values[:, VERDICT]
@@ -278,7 +274,6 @@ def minimize_batch(parts: RiskBatch, solver: Solver, other: bool = False) -> Sol
     K = gram.dense()
     if not math.isfinite(np.add.reduce(K, axis=None)):
         return None  # told where it is solved alone
-    K = K if K.flags.writeable else K.copy()  # for the compiled loop another type
     found = SolutionBatch(parts, pack(parts.terms), limits.reason)
     tol, todo = np.full(len(parts.sizes), solver.tol), np.arange(len(parts.sizes))
     for _ in range(MAX_TIGHTENINGS + 1):
@@ -381,7 +376,7 @@ def _run(
         a,
         f,
         np.empty(0 if whole else largest**2),
-        np.zeros(15 * (largest + 1)),
+        np.empty(14 * largest + 56),
         np.zeros(d.shape[1] + 2, dtype=np.uint64),
         np.empty(0 if whole else largest + 1, dtype=np.uint64),
     )

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer._lazily import lazily
+from mercer._native import add_leaves
 from mercer._threads import map_blocks
 from mercer._typing import AnyArray, Array
-
-add_leaves = lazily("mercer.tabular._forest_numba", "add_leaves")
 
 __all__ = ["Forest", "round_down"]
 
@@ -102,10 +100,11 @@ class Forest:
         if not np.isfinite(X).all():
             raise ValueError("points of a forest must be finite in float32.")
         out = np.zeros((len(X), self.values.shape[1]))
+        nodes = self.nodes.view(np.uint8).reshape(-1, NODE.itemsize)
 
         def add(begin: int) -> None:
             rows = slice(begin, begin + BLOCK_ROWS)
-            add_leaves(X[rows], self.roots, self.nodes, self.values, out[rows])
+            add_leaves(X[rows], self.roots, nodes, self.values, out[rows])
 
         map_blocks(add, range(0, len(X), BLOCK_ROWS))
         out /= len(self.roots)

@@ -1,0 +1,23 @@
+// All loops at one level of the processor; this file is compiled once for each.
+#include "coordinate.hpp"
+#include "kinked.hpp"
+#include "laplace.hpp"
+#include "small_problems.hpp"
+#include "trees.hpp"
+
+namespace mercer::LEVEL {
+
+template <class T>
+constexpr TypedLoops<T> typed = {
+    in_units<T, T>, raise_two<T>, powers_of_two<T>, exponents<T>, repair<T>,    laplace<T>,
+    weigh<T>,    weigh_both<T>, add_rows<T>,     assemble<T>,  pair_loop<T>, sweep<T>,   descend<T>,
+};
+
+extern const Loops loops;
+const Loops loops = {
+    typed<float>,  typed<double>, in_units<double, float>, raise_two_square, matern_square, weigh_slopes, weigh_powers,  weigh_matern,
+    weigh_and_bound, weigh_laplace, pull_back,      slopes_loop,   solve_parts,  start_parts,   measure_parts,
+    rounded,       along,         fenchel_young,    newton_loop,   add_leaves,
+};
+
+}  // namespace mercer::LEVEL
