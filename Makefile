@@ -16,7 +16,7 @@ BIN := $(VENV)/bin
 export ORT_DISABLE_TELEMETRY := 1
 
 # The tests run in several processes: each one keeps to a single thread of BLAS and of compiled code.
-ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
 .PHONY: help install check test test-all night data docs bench reproduce law mutants matrix wheels release
@@ -84,7 +84,6 @@ law: $(READY)  ## 5,000 fits whose predictions cost what their certificates allo
 
 MUTANTS ?= --mutants 40
 mutants: $(READY)  ## one operator or constant of ROOM=losses changed at a time: do its tests notice; MUTANTS="--mutants 100 --seed 1"
-	@$(BIN)/python -m mercer warm > /dev/null  # so that no test is measured while it compiles
 	cd tests && $(ONE_THREAD) nice ../$(BIN)/python -m mutation.run $(ROOM) $(MUTANTS)
 
 build/release/.installed: pyproject.toml

@@ -16,7 +16,7 @@ from mercer import _threads
 from mercer._deadline import Abandoned, deadline, time_left
 from mercer._threads import call_ready, map_blocks, team, usable_cores
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 several = pytest.fixture(
     lambda monkeypatch: monkeypatch.setattr(_threads, "usable_cores", lambda: 3)

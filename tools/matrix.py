@@ -29,7 +29,7 @@ EXTRAS = ("test", "plot", "cluster", "data", "io", "onnx")
 PACKAGES = ("packages/mercer-studio", "packages/mercer-research")
 PROJECTS = ("pyproject.toml", *(f"{one}/pyproject.toml" for one in PACKAGES))
 QUICK = ("tests", "-m", "not slow and not nightly")  # doctests would import the source
-ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
 # Old releases warn of each other, and fewer of scikit-learn's checks may fail than with the newest.
 LENIENT = ("-o", "xfail_strict=false", "-o", "filterwarnings=default")
 

@@ -1,7 +1,7 @@
 """Functions and names whose modules are imported when they are first used.
 
-Importing Numba and ``scipy.signal`` takes as long as importing all of this library, and whoever
-only builds, loads or shows a machine does not need them.
+Importing ``scipy.signal`` and parts of scikit-learn takes as long as importing all of this library,
+and most fits do not need them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 __all__ = ["exports_of_stub", "lazily"]
 
 
-# Numba's modules import each other: threads that import them at once would meet halves of them.
+# Modules that import each other: threads that import them at once would meet halves of them.
 ONE_BY_ONE = RLock()
 
 

@@ -118,7 +118,7 @@ class Mapper:
 
 def _stop(_: int, frame: types.FrameType | None) -> None:
     while frame is not None:
-        if frame.f_globals.get("__name__", "").split(".")[0] in {"importlib", "numba"}:
+        if frame.f_globals.get("__name__", "").split(".")[0] == "importlib":
             # What is stopped halfway there fails in every test that follows.
             signal.setitimer(signal.ITIMER_PROF, 0.1)
             return

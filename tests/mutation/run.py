@@ -16,7 +16,6 @@ import importlib.machinery
 import json
 import os
 import random
-import re
 import resource
 import signal
 import sys
@@ -27,7 +26,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numba
 import pytest
 
 from mutation.coverage_map import Reach, measure
@@ -114,22 +112,6 @@ def some_of_each(items: list[pytest.Item]) -> list[pytest.Item]:
         id(item) for same in functions.values() for item in same[:PARAMETERS] + same[-PARAMETERS:]
     }
     return [item for item in items if id(item) in kept]
-
-
-def compiled_callers(site: Site) -> set[str]:
-    """Return the names of the compiled functions that run a compiled line: no tracer sees it."""
-    tree = ast.parse((ROOT / site.file).read_text(encoding="utf-8"))
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    found = {f.name for f in functions if f.lineno <= site.line <= (f.end_lineno or 0)}
-    found = found or {f.name for f in functions}  # a constant of the module
-    while more := {
-        f.name
-        for f in functions
-        if f.name not in found
-        and any(isinstance(node, ast.Name) and node.id in found for node in ast.walk(f))
-    }:
-        found |= more
-    return found
 
 
 class Failures:
@@ -220,13 +202,7 @@ class Mutants:
     def covering(self, site: Site) -> dict[str, float]:
         """Return tests that can see a change, and their seconds."""
         found = self.reach.tests(site.file, *site.scope)
-        if site.compiled:
-            callers = re.compile(rf"\b({'|'.join(sorted(compiled_callers(site)))})\b")
-            for path in modules(self.room):
-                for number, line in enumerate(path.read_text().splitlines(), start=1):
-                    if callers.search(line):
-                        found |= self.reach.tests(str(path.relative_to(ROOT)), number, number)
-        elif not site.late and not found:
+        if not site.late and not found:
             found = self.reach.tests(site.file, 1, 10**6)
         return {name: seconds for name, seconds in found.items() if name in self.items}
 
@@ -262,7 +238,7 @@ class Mutants:
         if not covering:
             return "survived", "no test runs this line"
         names, seconds = self.chosen(covering, self.budget)
-        if site.late and not site.compiled and seconds < self.budget:
+        if site.late and seconds < self.budget:
             # Other parameters of the same tests, and others of their files: a helper that is cached
             # runs a line for the first test only that asks it.
             files = {name.split("::")[0] for name in covering}
@@ -283,8 +259,8 @@ class Mutants:
         """Make a change, or none, in a process of its own and run tests there."""
         with tempfile.TemporaryDirectory() as folder:
             told = Path(folder) / "told"
-            bound = 5 * seconds + (240 if site and site.compiled else 60)
-            if site is None or (site.late and not site.compiled):
+            bound = 5 * seconds + 60
+            if site is None or site.late:
 
                 def work() -> None:
                     limit(bound)
@@ -319,7 +295,7 @@ class Nursery:
         self.answers, answered = os.pipe()
         if not os.fork():
             os.close(self.asked)
-            for name in ("scipy.linalg", "scipy.stats", "sklearn.svm", "hypothesis", "numba"):
+            for name in ("scipy.linalg", "scipy.stats", "sklearn.svm", "hypothesis"):
                 importlib.import_module(name)
             with os.fdopen(asks) as lines:
                 for line in lines:
@@ -345,8 +321,6 @@ def fresh(asked: Path) -> int:
     fields, names, bound, told = json.loads(asked.read_text())
     site = Site(**{**fields, "scope": tuple(fields["scope"])})
     limit(bound)
-    if site.compiled:
-        numba.config.CACHE_DIR = str(asked.parent)
     import_mutated(ROOT / site.file, mutated(ROOT / site.file, site))
     os.chdir(ROOT)
     # With plain assertions, since pytest rewrites the modules that are named for their doctests.
@@ -363,7 +337,7 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of tests for each")
     asked = parser.parse_args()
     sites = sample(asked.room, asked.mutants, asked.seed)
-    sites.sort(key=lambda site: (site.compiled, not site.late))  # those last that take long
+    sites.sort(key=lambda site: not site.late)  # those last that take long
     counted = Counter[str]()
 
     def told(site: Site, status: str, by: str) -> None:

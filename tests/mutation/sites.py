@@ -56,7 +56,6 @@ class Site:
     """First and last line whose tests can see the change: its statement, or what it belongs to."""
     late: bool
     """Whether it runs in a function, rather than when its module is imported."""
-    compiled: bool
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -126,12 +125,12 @@ def _is_prose(node: ast.AST) -> bool:
 
 
 def _walk(
-    node: ast.AST, scope: tuple[int, int], late: bool, compiled: bool
-) -> Iterator[tuple[ast.AST, tuple[int, int], bool, bool]]:
-    yield node, scope, late, compiled
+    node: ast.AST, scope: tuple[int, int], late: bool
+) -> Iterator[tuple[ast.AST, tuple[int, int], bool]]:
+    yield node, scope, late
     unread = {"annotation", "returns", "decorator_list"}
     whole = (node.lineno, node.end_lineno or 0) if hasattr(node, "lineno") else scope
-    if isinstance(node, ast.stmt) and late and not compiled:
+    if isinstance(node, ast.stmt) and late:
         body = getattr(node, "body", None)
         scope = (whole[0], max(whole[0], body[0].lineno - 1) if body else whole[1])
     for name, value in ast.iter_fields(node):
@@ -141,12 +140,11 @@ def _walk(
             if not isinstance(child, ast.AST) or _is_prose(child):
                 continue
             if isinstance(node, ast.FunctionDef | ast.Lambda):
-                jit = any("njit" in ast.unparse(d) for d in getattr(node, "decorator_list", ()))
-                inner = (whole, late or name == "body", compiled or jit)
+                inner = (whole, late or name == "body")
             elif isinstance(node, ast.ClassDef):
-                inner = (whole, late, compiled)
+                inner = (whole, late)
             else:
-                inner = (scope, late, compiled)
+                inner = (scope, late)
             yield from _walk(child, *inner)
 
 
@@ -157,9 +155,7 @@ def find(path: Path, root: Path) -> list[list[Site]]:
     tree = ast.parse(text)
     numbers = {id(node): number for number, node in enumerate(ast.walk(tree))}
     found = []
-    for node, scope, late, compiled in _walk(
-        tree, (1, len(lines)), late=False, compiled=path.stem.endswith("_numba")
-    ):
+    for node, scope, late in _walk(tree, (1, len(lines)), late=False):
         changes = _changes(node)
         if not changes or (not late and isinstance(getattr(node, "op", None), ast.BitOr)):
             continue  # outside functions `|` joins types
@@ -174,7 +170,6 @@ def find(path: Path, root: Path) -> list[list[Site]]:
                 choice=choice,
                 scope=scope,
                 late=late,
-                compiled=compiled,
             )
             for choice, made in enumerate(changes)
         ]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.reduced._kinked_numba import fenchel_young
+from mercer._native import fenchel_young
 
 ONES = np.ones(3)
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from mercer import SVC, NuSVR
+from mercer._native import along, fenchel_young, rounded
 from mercer.data import as_source, draw
 from mercer.kernels import Gaussian
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, Loss, Pinball
 from mercer.losses.base import Conjugate, MarginLoss, ResidualLoss
 from mercer.reduced import Nystrom, RandomFeatures, multipliers, row_state
-from mercer.reduced._kinked_numba import along, fenchel_young, rounded
 from mercer.reduced.multipliers import holding, minimize_kinked
 from mercer.reduced.newton import Minimum, Newton
 from mercer.reduced.nystrom import NystromMap

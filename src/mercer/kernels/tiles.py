@@ -26,7 +26,6 @@ from mercer.kernels.points import (
 from mercer.kernels.roundoff import Roundoff
 from mercer.kernels.tile_sizes import RUN
 
-
 TILE = 2**17
 """Entries of a tile: with its copy it takes 1 MB, half of a core's second cache."""
 

@@ -2,9 +2,8 @@ r"""The Fenchel-Young inequality of one sample whose conjugate is two parabolas,
 
 .. math:: c\,l(y, f) + g(a) + a f \ge 0, \qquad g(a) = p^\pm a + \tfrac12 q^\pm a^2
 
-NumPy evaluates these lines for the arrays of :class:`~mercer.losses.base.DualTerms`, and Numba
-compiles the same lines for numbers, where small problems are certified in one call. That is why a
-choice is made by :func:`choose`, of which the compiled loops have their own form.
+NumPy evaluates these lines for the arrays of :class:`~mercer.losses.base.DualTerms`. Small problems
+are certified in one compiled call, whose lines are these (``native/small_problems.hpp``).
 """
 
 from __future__ import annotations
@@ -14,14 +13,9 @@ from numpy.typing import NDArray
 
 from mercer._typing import Array
 
-__all__ = ["Mask", "choose", "conjugate_slopes", "loss_value", "violation", "young_gap"]
+__all__ = ["Mask", "conjugate_slopes", "loss_value", "violation", "young_gap"]
 
 Mask = NDArray[np.bool_]
-
-
-def choose(condition: Mask, yes: Array | float, no: Array | float) -> Array:
-    """Return entries of one array where a condition holds, of another elsewhere."""
-    return np.where(condition, yes, no)
 
 
 def loss_value(
@@ -40,11 +34,11 @@ def loss_value(
     :math:`\tfrac12 e t`. The loss of a NaN is NaN: no comparison with it is true.
     """
     positive = -f > p_pos
-    e = choose(positive, -f - p_pos, f + p_neg)
-    q, bound = choose(positive, q_pos, q_neg), choose(positive, upper, -lower)
+    e = np.where(positive, -f - p_pos, f + p_neg)
+    q, bound = np.where(positive, q_pos, q_neg), np.where(positive, upper, -lower)
     t = np.minimum(e / q, bound)  # perhaps neither curvature nor bound
     largest = t * np.fmax(e - 0.5 * q * t, 0.5 * e)
-    return choose(np.minimum(e, bound) <= 0.0, 0.0, largest)
+    return np.where(np.minimum(e, bound) <= 0.0, 0.0, largest)
 
 
 def conjugate_slopes(
@@ -52,15 +46,15 @@ def conjugate_slopes(
 ) -> tuple[Array, Array, Array]:
     """Evaluate the conjugate and its left and right derivative, which differ at zero."""
     positive = a > 0.0
-    p, q = choose(positive, p_pos, p_neg), choose(positive, q_pos, q_neg)
+    p, q = np.where(positive, p_pos, p_neg), np.where(positive, q_pos, q_neg)
     left = p + q * a
-    return a * (p + 0.5 * q * a), left, choose(a == 0.0, p_pos, left)
+    return a * (p + 0.5 * q * a), left, np.where(a == 0.0, p_pos, left)
 
 
 def violation(f: Array, left: Array, right: Array, at_low: Mask, at_high: Mask) -> Array:
     """Return how far ``-f`` is from the derivatives; at a bound, on one side of them only."""
-    below = choose(at_low, 0.0, left + f)
-    above = choose(at_high, 0.0, -f - right)
+    below = np.where(at_low, 0.0, left + f)
+    above = np.where(at_high, 0.0, -f - right)
     return np.maximum(np.maximum(below, above), 0.0)
 
 

@@ -262,7 +262,7 @@ def coefficient_size(a: Array, c: Array, unit: float) -> Array:
 
     Coefficients below a millionth of the weights count as such (of the coefficient that makes a
     target, where weights are larger): what is left of them when the optimum is zero is rounding,
-    and so is their sum. Compiled for batches of small problems too.
+    and so is their sum.
     """
     return np.maximum(np.abs(a), 1e-6 * np.minimum(c, unit))
 

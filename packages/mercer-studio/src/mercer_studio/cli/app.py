@@ -37,7 +37,6 @@ fit_on_cluster = lazily("mercer_studio.cli.commands", "fit_on_cluster")
 memory_of = lazily("mercer_studio.cli.tables", "Memory")
 teller_of = lazily("mercer_studio.cli.telling", "Teller")
 wishes_of = lazily("mercer_studio.cli.models", "Wishes")
-warm_ = lazily("mercer_studio.cli.warming", "warm")
 
 FORMATS = ("csv", "tsv", "parquet", "arrow", "feather", "svmlight")
 DEMOS = ("mpg", "abalone", "concrete", "credit", "haberman", "votes")
@@ -388,13 +387,6 @@ def studio(
     server.serve(
         data, port=port or 0, memory=memory_of(memory_limit), browser=not no_browser, say=click.echo
     )
-
-
-@_command("warm --quiet")
-@click.option("--quiet", is_flag=True, help="Write nothing.")
-def warm(quiet: bool) -> None:
-    """Compile all loops ahead, for images."""
-    warm_(verbose=not quiet)
 
 
 # The end of a command -----------------------------------------------------------------------------

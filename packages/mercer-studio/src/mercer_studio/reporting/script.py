@@ -17,7 +17,7 @@ from mercer._version import __version__
 from mercer_studio.reporting.page import Section, number
 from mercer_studio.reporting.subject import Subject
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "pandas")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib", "pandas")
 
 
 def script_section(subject: Subject) -> Section:
