@@ -192,8 +192,8 @@ class RadialTiles(Tiles):
         check_width(X, len(self.exact))
         units, half = np.empty(X.shape, dtype=self.dtype), np.empty(len(X), dtype=self.dtype)
         origin = self.origin if origin is None else origin
-        shift = np.asarray(origin, dtype=np.float64)
-        in_units(np.ascontiguousarray(X), shift, self.exact, units, half)
+        X = np.ascontiguousarray(X, dtype=np.result_type(X, self.dtype))
+        in_units(X, np.asarray(origin, dtype=np.float64), self.exact, units, half)
         return units, half
 
     def _far(self, half: Array, rounding: Array) -> Array:
