@@ -46,11 +46,16 @@ TESTS_distributed := cluster
 ROOM_FOLDERS = tests/$(or $(TESTS_$(ROOM)),$(ROOM)) src/mercer/$(ROOM) packages/mercer-$(ROOM)/tests packages/mercer-$(ROOM)/src
 ROOM_TESTS = $(if $(ROOM),$(wildcard $(ROOM_FOLDERS)))
 # Tiers are told in tests/tiers.py: quick tests, those of more than a fifth of a second a case, those of the night.
+# Distributions whose tests run: library, studio, research.
+PACKAGES ?= library studio
+PATHS_library := tests src/mercer
+PATHS_studio := packages/mercer-studio/tests packages/mercer-studio/src
+PATHS_research := packages/mercer-research/tests packages/mercer-research/src
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(if $(COVERAGE),--cov --cov-report=term)
-test: $(READY)  ## quick tests and doctests, warnings as errors; ROOM=losses runs all of one room, COVERAGE=1 counts lines
-	$(PYTEST) $(if $(ROOM),$(ROOM_TESTS),-m "not slow and not nightly")
+test: $(READY)  ## quick tests and doctests, warnings as errors; ROOM=losses runs all of one room, PACKAGES=research a distribution
+	$(PYTEST) $(if $(ROOM),$(ROOM_TESTS),-m "not slow and not nightly" $(foreach name,$(PACKAGES),$(PATHS_$(name))))
 
-test-all: $(READY)  ## all tests but those of the night, half an hour
+test-all: $(READY)  ## all tests of all distributions but those of the night
 	$(PYTEST) -m "not nightly"
 
 # Tasks of tools/tasks.py; the last has each Python, with the lowest and the newest releases.

@@ -16,17 +16,13 @@ SLOW = ROOT / "tests" / "slow.txt"
 # Seconds that a case of a test takes on average, from which on the test is slow.
 LONGEST_CASE_SECONDS = 0.2
 
-# Fuzzed input, files made to do harm, clusters under faults, and the package that may change.
+# Fuzzed input, files made to do harm, and clusters under faults.
 NIGHTLY = (
-    "packages/mercer-research/src/",
-    "packages/mercer-research/tests/",
     "tests/cluster/test_faults.py",
     "tests/hostile/",
     "tests/hostile_files/",
     "tests/mutation/",
 )
-# Programs and results of the experiments, which belong to pages of the site.
-PAPERS = "packages/mercer-research/tests/papers/"
 
 
 def function_of(nodeid: str) -> str:
@@ -41,7 +37,7 @@ def slow() -> frozenset[str]:
 
 def tier(nodeid: str, listed: frozenset[str]) -> str:
     """Return "quick", "slow" or "nightly" for a case."""
-    if nodeid.startswith(NIGHTLY) and not nodeid.startswith(PAPERS):
+    if nodeid.startswith(NIGHTLY):
         return "nightly"
     return "slow" if function_of(nodeid) in listed else "quick"
 

@@ -148,14 +148,4 @@ def newton_loop(
 def add_leaves(
     X: AnyArray, roots: AnyArray, nodes: AnyArray, values: AnyArray, out: AnyArray, /
 ) -> None: ...
-def descend(
-    X: AnyArray,
-    column: AnyArray,
-    cut: AnyArray,
-    left: AnyArray,
-    right: AnyArray,
-    first: AnyArray,
-    codes: AnyArray,
-    leaf: AnyArray,
-    /,
-) -> None: ...
+def descend(*arguments: Any) -> None: ...

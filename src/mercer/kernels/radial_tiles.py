@@ -295,7 +295,7 @@ class RadialTiles(Tiles):
         np.matmul(rows.units, self.columns[:, columns], out=D)
         if gaussian:
             weigh_powers(D, hx, self.half[columns], a, f)
-        else:
+        elif self.twice is not None:
             weigh_matern(D, hx, self.half[columns], a, f, self.twice)
 
     def _tile(self, rows: TileRows, columns: slice, target: Array, flat: Array) -> None:

@@ -229,7 +229,7 @@ class Radial(Profile):
         # Pairs below the diagonal count twice; a block of them stays in the cache.
         for rows in row_slices(X.shape[0], 8 * X.shape[0], PULL_BYTES):
             before = points.part(slice(0, rows.stop))
-            if quick:
+            if quick and twice is not None:
                 H = dot(points.matrix[rows], before.matrix)
                 weigh_slopes(H, half[rows], half, np.ascontiguousarray(G[rows]), rows.start, twice)
             else:
