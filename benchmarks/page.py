@@ -752,26 +752,6 @@ def weights(records: list[Record]) -> str:
     )
 
 
-@block("programs", "hour")
-def programs(records: list[Record]) -> str:
-    by = {(r.case["program"], r.case["run"]): r for r in records}
-    runs = ("first run", "second run", "after warm")
-    names = [name for name, run in by if run == runs[2]]
-    lines = [[name, *(f"{by[name, run]['cpu']:.1f}" for run in runs)] for name in names]
-    warm, again = (by["mercer warm", run] for run in runs[:2])
-    ours, theirs = (by[name, "import"]["cpu"] for name in ("mercer", "scikit-learn"))
-    return (
-        "Processor seconds of a whole program on one thread, its start and imports included:\n\n"
-        + table(("program", *runs[:2], "first run after `mercer warm`"), lines)
-        + f"\n\n`mercer warm` takes {warm['cpu']:.0f} s of the processor, {warm['wall']:.0f} s by "
-        f"the clock, "
-        f"and {again['cpu']:.0f} s where everything was compiled already; importing `mercer.SVC` "
-        f"is "
-        f"{ours:.1f} s of every number, importing scikit-learn's {theirs:.1f} "
-        f"s.\n\n{measured(records)}"
-    )
-
-
 @block("faults", "faults")
 def faults(records: list[Record]) -> str:
     one, two = (r["seconds"] for r in records if "workers" in r.case)

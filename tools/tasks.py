@@ -44,10 +44,13 @@ TASKS = {
         "the built site beside others in dist/site, with a menu of versions",
         ("python tools/site.py versions dist/site",),
     ),
-    "tests": Task("the tests of the night", (
+    "tests": Task(
+        "the tests of the night",
+        (
             "python -m pytest -n 2 --dist worksteal -m nightly tests",
             "python -m pytest -n 2 --dist worksteal packages/mercer-research",
-        )),
+        ),
+    ),
     "fuzz": Task(
         "two thousand hostile fits beyond those of the tests, some minutes",
         ("python -m hostile.fuzz 10000 2000 all",),
