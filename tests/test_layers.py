@@ -63,10 +63,6 @@ HOMES = {
 HOMES = {name: rooms for names, rooms in HOMES.items() for name in names.split()}
 # These load by name, on first use, what leans on packages of the extras or takes long to import.
 LOADERS = {"mercer._optional", "mercer._lazily"}
-# Private modules of a room that another room imports all the same, each with its reason.
-BORROWED = {
-    ("mercer.gram.row_store", "mercer.kernels._tiles_numba"): "loops are in modules of numba",
-}
 
 
 def imports(name: str, tree: ast.AST, package: bool) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -117,8 +113,7 @@ def complaints(packages: dict[str, Path]) -> list[str]:
             lazy = path.name == "__init__.py" and inside == ("__getattr__",)
             lazy |= name in LOADERS or inside == ("lazily",)  # imported on first use
             if top not in ROWS:
-                numba = path.stem.startswith("_") and path.stem.endswith("_numba")
-                home = numba if top == "numba" else room in HOMES.get(top, {room})
+                home = room in HOMES.get(top, {room})
                 home |= package == "mercer_research" and top == "sklearn"
                 hidden = any(part.startswith("_") for part in rest) or other == "callback"
                 if package != "mercer_studio" and not home:
@@ -137,8 +132,7 @@ def complaints(packages: dict[str, Path]) -> list[str]:
             if target.startswith("mercer._sklearn") and package == "mercer":
                 found += [f"{where}: scikit-learn"] * (room not in HOMES["sklearn"])
             foreign = (top, other) != (package, room) and not other.startswith("_")
-            known = any(name == one and target.startswith(two) for one, two in BORROWED)
-            if foreign and not known and any(part.startswith("_") for part in rest[1:]):
+            if foreign and any(part.startswith("_") for part in rest[1:]):
                 found.append(f"{where}, which is private")
             if not lazy:
                 graph[name].add(target if target in files else target.rpartition(".")[0])
@@ -182,7 +176,7 @@ def test_the_library_names_research_in_two_modules():
         ("mercer/solvers/smo", "def f():\n    import mercer.losses", "inside f()"),
         ("mercer/solvers/smo", "def f(n):\n    import_module(n)", "inside f()"),
         ("mercer/solvers/smo", "def f():\n    import_module('mercer.losses')", "inside f()"),
-        ("mercer/solvers/smo", "import numba", "does not belong"),
+        ("mercer/solvers/smo", "import matplotlib", "does not belong"),
         ("mercer/solvers/smo", "from urllib.request import urlopen", "does not belong"),
         ("mercer/kernels/a", "import sklearn", "does not belong"),
         ("mercer/kernels/a", "from mercer._sklearn import Range", "scikit-learn"),
