@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.store import Record
-from benchmarks.suites.tables import FRESH, Split, split
+from benchmarks.suites.tables import Split, split
 
 SETS = (
     *("abalone", "airfoil", "bike_sharing", "california", "concrete"),
@@ -100,11 +100,6 @@ def means(records: list[Record], size: int, name: str) -> dict[str, tuple[float,
         for r in records
         if r.case["size"] == size and r.contender == name and "score" in r
     }
-
-
-def fresh(name: str) -> bool:
-    """Return whether a set was not used while the estimator was developed."""
-    return name in FRESH
 
 
 def claims(records: list[Record], short: bool) -> list[str]:

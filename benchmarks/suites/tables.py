@@ -37,7 +37,6 @@ SETS: dict[str, tuple[str, ...]] = {
     task: (*kinds["developed"], *kinds["fresh"]) for task, kinds in PLAN["sets"].items()
 }
 UNSEEN = {task: tuple(kinds["unseen"]) for task, kinds in PLAN["sets"].items()}
-EVERY = {task: (*SETS[task], *UNSEEN[task]) for task in SETS}
 FRESH = frozenset(name for kinds in PLAN["sets"].values() for name in kinds["fresh"])
 # Unseen sets have a size of their own, which is at most a share of their rows.
 (UNSEEN_SIZE,) = (int(size) for size, how in PLAN["sizes"].items() if how.get("unseen"))
