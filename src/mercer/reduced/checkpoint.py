@@ -94,7 +94,7 @@ class Checkpoint:
         new = file.with_suffix(f".{os.getpid()}.tmp")
         try:
             new.unlink(missing_ok=True)
-            with open(new, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as stream:
+            with open(new, "xb", opener=lambda path, flags: os.open(path, flags, mode=0o600)) as stream:
                 np.savez(stream, fit=[self.rows, problem], **arrays)
                 os.fsync(stream.fileno())
             new.replace(file)  # as a whole or not at all

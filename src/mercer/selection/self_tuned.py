@@ -79,7 +79,8 @@ class SelfTuned(AllOrNothing, BaseEstimator):  # type: ignore[misc]
 
     def _machine(self) -> KernelMachine:
         """Return the machine that is tuned, with those settings of this one that it has."""
-        machine, own = self._kind(), self.get_params(deep=False)
+        machine: KernelMachine = self._kind()
+        own = self.get_params(deep=False)
         names = machine.get_params(deep=False).keys() & own.keys() - {"max_time", "verbose"}
         machine.set_params(**{name: own[name] for name in names})
         return machine

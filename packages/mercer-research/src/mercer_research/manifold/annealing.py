@@ -67,7 +67,7 @@ def annealed_coordinates(
     rows = functional.rows(X)
     W = start_from(functional, directions, float(machine.init_scale))
     W = anneal(functional, rows, s, W, directions.variance or 1.0)
-    return functional.projector(W)(rows).Z
+    return np.asarray(functional.projector(W)(rows).Z)
 
 
 def anneal(functional: Functional, X: Array, s: Array, W: Array, variance: float) -> Array:
