@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -94,7 +95,8 @@ class Checkpoint:
         new = file.with_suffix(f".{os.getpid()}.tmp")
         try:
             new.unlink(missing_ok=True)
-            with open(new, "xb", opener=lambda path, flags: os.open(path, flags, mode=0o600)) as stream:
+            private = partial(os.open, mode=0o600)
+            with open(new, "xb", opener=private) as stream:
                 np.savez(stream, fit=[self.rows, problem], **arrays)
                 os.fsync(stream.fileno())
             new.replace(file)  # as a whole or not at all
