@@ -107,7 +107,7 @@ SHORT = [
 if not MISSING:
     SHORT += [
         Problem("SVC", "a9a", 8_000, 2_000, 0.03, {"C": 1.0}, **RAW),
-        replace(COVTYPE, n=8_000, n_test=2_000),
+        replace(COVTYPE, n=8_000, n_test=2_000, source=""),
     ]
 # Ten values of C, ascending, each machine started from the last one.
 PATH_VALUES = [float(C) for C in np.geomspace(0.1, 100.0, 10)]
