@@ -51,6 +51,10 @@ TASKS = {
             "python -m pytest -n 2 --dist worksteal packages/mercer-research",
         ),
     ),
+    "sanitize": Task(
+        "the tests of compiled loops with sanitizers of addresses and undefined behavior",
+        ("python tools/sanitize.py",),
+    ),
     "fuzz": Task(
         "two thousand hostile fits beyond those of the tests, some minutes",
         ("python -m hostile.fuzz 10000 2000 all",),
