@@ -141,7 +141,7 @@ class Solution:
         >>> from mercer import SVR
         >>> X = np.linspace(0, 6, 50)[:, None]
         >>> SVR(gamma=1.0).fit(X, np.sin(X[:, 0])).solution_.summary()[0]
-        'converged: objective 0.892613, certified within 0.00024 (0.027 %) of the optimum'
+        'converged: objective 0.892669, certified within 0.0003 (0.033 %) of the optimum'
         """
         certain = "without a certificate"
         if np.isfinite(self.gap):
