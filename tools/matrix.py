@@ -1,6 +1,6 @@
 """Environments of each Python with the lowest and the newest dependencies, and tests in each.
 
-``matrix.py`` builds the wheel once. For each Python it makes an environment from the lowest
+``matrix.py`` builds the wheels of each Python. For each one it makes an environment from the lowest
 releases that `pyproject.toml` allows (and that there is a wheel of) and one from the newest,
 installs the wheel, runs README and the quick tests, and prints a table of what was installed and
 how each ended. Pythons are those on the path. Arguments after ``--`` go to pytest instead of the
@@ -44,10 +44,12 @@ def interpreter(place: Path) -> Path:
     return place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def wheels() -> list[str]:
-    """Build the wheels that every environment installs."""
-    uv("build", "--quiet", "--wheel", "--all-packages", "--out-dir", str(FOLDER / "wheels"))
-    return [str(path) for path in (FOLDER / "wheels").glob("*.whl")]
+def wheels(python: str) -> list[str]:
+    """Build the wheels that the environments of a Python install."""
+    folder = FOLDER / "wheels" / python
+    what = ("--quiet", "--wheel", "--all-packages", "--python", python)
+    uv("build", *what, "--out-dir", str(folder))
+    return [str(path) for path in folder.glob("*.whl")]
 
 
 def environment(python: str, releases: str, built: list[str]) -> Path:
@@ -176,9 +178,9 @@ def main() -> None:
     chosen = sys.argv[end + 1 :] or QUICK
     key = {"commit": commit(), "tests": [*chosen]}
     rows = ["python", "commit", *names(), "README", "tests"]
-    built = None if given.recorded else wheels()
     columns = {}
     for python in given.pythons:
+        built = None if given.recorded else wheels(python)
         for releases in given.releases:
             if built is None:
                 record = recorded(python, releases)

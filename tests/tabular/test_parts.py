@@ -11,7 +11,7 @@ from sklearn.base import clone
 from mercer import KernelLogisticRegression
 from mercer.kernels import Gaussian, Laplacian, Matern
 from mercer.machines.folds import copies_of
-from mercer.tabular import AutoClassifier, AutoRegressor, classifier, regressor
+from mercer.tabular import AutoRegressor, regressor
 from mercer.tabular.automatic import PROOF, LeftOutPredictions, _single
 from mercer.tabular.candidates import CANDIDATES, Features
 from mercer.tabular.members import Cost, TableSample, judge, predicted_by_folds
@@ -422,22 +422,3 @@ def test_targets_whose_squares_are_out_of_range(Y, scale, raises):
         return regressor._require_squares(np.array(Y), np.array(scale))
     with pytest.raises(ValueError, match="beyond the range of floating"):
         regressor._require_squares(np.array(Y), np.array(scale))
-
-
-@pytest.mark.parametrize(
-    ("machine", "module"), [(AutoClassifier, classifier), (AutoRegressor, regressor)]
-)
-@pytest.mark.parametrize(("budget", "times"), [(None, 0), (5.0, 1)])
-def test_loops_are_compiled_before_a_budget_begins(machine, module, budget, times, monkeypatch):
-    class Begun(Exception):  # noqa: N818
-        pass
-
-    def begin(_):
-        raise Begun
-
-    compiled = []
-    monkeypatch.setattr(module, "compile_loops", lambda **how: compiled.append(how))
-    monkeypatch.setattr(module, "deadline", begin)
-    with pytest.raises(Begun):
-        machine(budget=budget).fit(np.arange(20.0)[:, None], np.arange(20) % 2)
-    assert len(compiled) == times

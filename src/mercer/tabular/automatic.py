@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._deadline import deadline, no_deadline, time_left
+from mercer._deadline import deadline, time_left
 from mercer._fitting import AllOrNothing, say
 from mercer._jobs import at_once
 from mercer._optional import plugin
@@ -43,10 +43,10 @@ from mercer.tabular.members import (
     judge_metric,
     nested_predictions,
 )
-from mercer.tabular.tasks import FOLDS, Logistic, Squares, Task
+from mercer.tabular.tasks import FOLDS, Task
 from mercer.tabular.trees import BOOSTING, TREES, Ensemble, enlarge_trees, judge_trees
 
-__all__ = ["BY_NAME", "TREES_BY_NAME", "Automatic", "LeftOutPredictions", "Plan", "compile_loops"]
+__all__ = ["BY_NAME", "TREES_BY_NAME", "Automatic", "LeftOutPredictions", "Plan"]
 
 
 BY_NAME = {candidate.name: candidate for candidate in CANDIDATES}
@@ -69,38 +69,12 @@ KEPT = 3
 # Machines that are fitted to all rows in parts where there are more than max_rows, and rows that
 # judge between these and the exact machines.
 ENLARGED, HELD = 2, 5000
-# Rows and columns of the fits that compile loops.
-SMALL = 40, 3
 # Share of the budget that fitting one machine may take; choosing its scales takes more.
 FITTING = 0.2
 # Standard errors by which left-out predictions must be better than a constant.
 PROOF = 2.0
 # Standard errors beyond which the choice of scales cannot have made the difference.
 CLEAR = 8.0
-
-
-@cache
-def compile_loops(classes: bool = False) -> None:
-    """Compile or load the loops of a fit, once in a process.
-
-    A budget is for fits. Compiling takes ten seconds at the first use after an installation: within
-    a budget of one second nothing but the fewest rows would be left.
-
-    Parameters
-    ----------
-    classes : bool, default=False
-        Whether targets are classes.
-    """
-    n, p = SMALL
-    X = np.random.default_rng(0).normal(size=(n, p))
-    columns = TableSample(X, np.arange(p), np.arange(0), n, n, 0, [str(j) for j in range(p)])
-    tasks: list[Task] = [Squares(np.sin(X[:, :1]), np.ones(n))]
-    if classes:  # two of them, and several under the softmax loss
-        tasks += [Logistic(np.arange(n) % k, k, np.ones(n)) for k in (2, 3)]
-    with no_deadline():
-        for task in tasks:
-            for candidate in CANDIDATES[:2]:
-                judge(candidate.name, candidate, columns, task)
 
 
 @dataclass(frozen=True, eq=False)

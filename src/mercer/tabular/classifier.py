@@ -25,7 +25,6 @@ from mercer.tabular.automatic import (
     Automatic,
     LeftOutPredictions,
     Plan,
-    compile_loops,
 )
 from mercer.tabular.candidates import MARKS, binary
 from mercer.tabular.explanation import Explanation
@@ -169,8 +168,6 @@ class AutoClassifier(ClassifierMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
-        if self.budget is not None:
-            compile_loops(classes=True)
         with deadline(self.budget), self._threads_of_blas(X), self._shown():
             M, weights = self._read(X, y, sample_weight)
             y = column_or_1d(y, warn=True)

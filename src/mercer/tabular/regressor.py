@@ -22,7 +22,6 @@ from mercer.tabular.automatic import (
     Automatic,
     LeftOutPredictions,
     Plan,
-    compile_loops,
 )
 from mercer.tabular.explanation import Explanation
 from mercer.tabular.members import METRIC
@@ -162,8 +161,6 @@ class AutoRegressor(RegressorMixin, Automatic):  # type: ignore[misc]
         """
         began = time.perf_counter()
         self.notes_: list[str] = []
-        if self.budget is not None:
-            compile_loops()
         with deadline(self.budget), self._threads_of_blas(X), self._shown():
             M, weights = self._read(X, y, sample_weight)
             y = check_y(y, multi_output=True, y_numeric=True, estimator=self)

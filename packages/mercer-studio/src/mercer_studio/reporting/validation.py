@@ -188,7 +188,7 @@ def validate(
     elif max_time is not None and m > PILOT_ROWS:
         few = _drawn(subject, PILOT_ROWS, folds)
         spent = _timed(lambda: _fitted(subject, few))
-        if spent * folds > max_time:  # the first fit of a process may compile
+        if spent * folds > max_time:  # the first fit of a process imports what it needs
             spent = _timed(lambda: _fitted(subject, few))
         m = int(
             np.clip(PILOT_ROWS * (max_time / (folds * spent)) ** (1.0 / COST_POWER), PILOT_ROWS, m)
