@@ -385,12 +385,6 @@ def exact_tables(records: list[Record]) -> str:
         "predict",
     )
     text.append(table(heads, lines))
-    first = {r.contender: r for r in records if r.case.get("label") == "first fit"}["mercer"]
-    text.append(
-        f"A first fit costs {first['new']:.2f} s more than the second where nothing was compiled "
-        f"on the "
-        f"machine before, and {first['again']:.2f} s where compiled code lies on the disk."
-    )
     return "\n\n".join(text) + "\n\n" + measured(records, versions=True)
 
 

@@ -28,8 +28,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
-PACKAGES = ("mercer", "scikit-learn", "numpy", "scipy", "numba")
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+PACKAGES = ("mercer", "scikit-learn", "numpy", "scipy")
 DIGITS = 7
 
 

@@ -5,7 +5,6 @@ process of its own, which times itself.
 """
 
 import importlib
-import sys
 import tempfile
 import time
 import warnings
@@ -325,25 +324,6 @@ class Server:
         # A problem that stops early shows in its violation; the warning would only clutter the run.
         warnings.simplefilter("ignore")
         self.library = LIBRARIES[library][1](threads)
-
-    def start(self) -> dict[str, float]:
-        """Return processor seconds of the first fit of this process beyond the second.
-
-        An import is no compilation: that of the machine's modules and of those that Numba imports
-        when it is first used, with the tables it fills from them, comes before.
-        """
-        rng = np.random.default_rng(0)
-        X = rng.standard_normal((300, 4))
-        y = (X[:, 0] * X[:, 1] > 0).astype(float)
-        self.library.prepare(Problem("SVC", "", len(X), len(X), 0.25), Sample(X, y, X, y))
-        if "numba" in sys.modules:
-            importlib.import_module("numba.core.registry").cpu_target.target_context.refresh()
-        seconds = []
-        for _repeat in range(2):
-            begun = time.process_time()
-            self.library.fit()
-            seconds.append(time.process_time() - begun)
-        return {"cpu": seconds[0] - seconds[1]}
 
     def load(self, problem: Problem, folder: str, given: dict[str, Any]) -> None:
         """Read the sample and warm up on a few rows of it; ``bare`` is given a support set."""

@@ -29,7 +29,7 @@ SERVER = "benchmarks.contenders.machines:Server"
 PACKAGES = {
     "": (
         *("mercer", "scikit-learn", "scikit-learn-intelex", "libsvm-official", "thundersvm-cpu"),
-        *("numpy", "scipy", "numba"),
+        *("numpy", "scipy"),
     )
 }
 # Where problems are only compared with few, these are the ones that matter.
@@ -129,18 +129,14 @@ NO_MACHINE = {
 def cases(short: bool) -> list[dict[str, Any]]:
     if not short and MISSING:
         raise SystemExit(MISSING)
-    return [problem.case() for problem in (SHORT if short else EXACT + PATH)] + [
-        {"machine": "SVC", "data": "", "label": "first fit"}
-    ] * (not short)
+    return [problem.case() for problem in (SHORT if short else EXACT + PATH)]
 
 
 def contenders(case: dict[str, Any]) -> list[str]:
     """Return who is installed, has a machine for a problem and was not left out of it."""
     if case.get("label") == "path":
         return ["mercer"]
-    names = FEW if not case.get("source") and case["data"] else LIBRARIES
-    if case.get("label") == "first fit":
-        names = tuple(name for name in LIBRARIES if name != "bare")
+    names = LIBRARIES if case.get("source") else FEW
     return [
         name
         for name in installed(list(names))
@@ -155,8 +151,6 @@ EXCUSED: dict[tuple[Any, ...], dict[str, str]] = {}
 
 def together(case: dict[str, Any], names: list[str], short: bool) -> dict[str, dict[str, Any]]:
     """Let contenders take turns on one problem, each round in another order."""
-    if case.get("label") == "first fit":
-        return {name: first_fits(name) for name in names}
     problem = problem_of(case)
     if problem.label == "path":
         return {"mercer": path(problem)}
@@ -242,24 +236,6 @@ def path(problem: Problem) -> dict[str, Any]:
         "objective": {"cold": cold.objective, "path": along.objective},
         "disagreement": disagreement(cold, along),
     }
-
-
-def first_fits(library: str) -> dict[str, Any]:
-    """Return what a first fit costs before anything was compiled on this machine, and after."""
-    import os
-    import tempfile
-
-    seconds = []
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["NUMBA_CACHE_DIR"] = folder
-        for _ in range(2):
-            worker = Worker(SERVER, library, 1)
-            try:
-                seconds.append(worker.ask("start")["cpu"])
-            finally:
-                worker.close()
-        del os.environ["NUMBA_CACHE_DIR"]
-    return {"new": seconds[0], "again": seconds[1]}
 
 
 # What the results say -----------------------------------------------------------------------------

@@ -23,7 +23,7 @@ PLAN = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"
 SETS, FRESH = tuple(PLAN["sets"]), True
 INTERPRETERS = dict.fromkeys(PLAN["peers"], "PEERS")
 PACKAGES = {
-    "": ("mercer", "numpy", "scipy", "scikit-learn", "numba"),
+    "": ("mercer", "numpy", "scipy", "scikit-learn"),
     "PEERS": ("lightgbm", "xgboost", "catboost", "xrfm", "scikit-learn"),
 }
 # Rows that compile and load what a fit needs, and rows that are predicted at once.

@@ -1,6 +1,6 @@
 """Imports, help, first fits, busy neighbours and Ctrl-C in seconds; some minutes.
 
-Tests hold what can be counted (modules, compiled loops, steps); what takes time is measured here.
+Tests hold what can be counted (modules, steps); what takes time is measured here.
 The limit of each is a promise of the documentation. ``--short`` leaves out neighbours and Ctrl-C.
 """
 
@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from typing import Any
 
@@ -27,9 +26,7 @@ print(time.process_time() - t)
 FIRST = """
 import sys, time
 import numpy as np
-from numba import njit
 from mercer import SVC
-njit(lambda x: x)(1.0)  # Numba's own start
 X = np.random.default_rng(0).standard_normal((int(sys.argv[1]), 4))
 y, seconds = X[:, 0] * X[:, 1] > 0, []
 for _ in range(2):
@@ -53,7 +50,7 @@ fits = {
     "Local": lambda: LSSVR(approximation=mercer.local.Local(250)).fit(X[:1000], y[:1000]),
     "LSSVR": lambda: LSSVR().fit(X, y).predict(X[:50]),
 }
-LSSVR().fit(*few)  # compiled
+LSSVR().fit(*few)
 seconds = {}
 for name, fit in fits.items():
     start = time.process_time()
@@ -108,14 +105,10 @@ def imports() -> Found:
 
 
 def first_fits() -> Found:
-    """Return what compiling adds to a first fit, and to the first of a later process."""
-    found = {}
-    for rows in (300, 2000):
-        with tempfile.TemporaryDirectory() as folder:
-            for name, limit in (("compiled", 4.5), ("read from the disk", 0.3)):
-                seconds = float(said(FIRST, str(rows), NUMBA_CACHE_DIR=folder))
-                found[f"first SVC of {rows} rows, {name}"] = (seconds, limit)
-    return found
+    """Return what the first fit of a process takes beyond the second."""
+    return {
+        f"first SVC of {rows} rows": (float(said(FIRST, str(rows))), 0.3) for rows in (300, 2000)
+    }
 
 
 def classes() -> Found:
@@ -137,7 +130,7 @@ def neighbours() -> Found:
     busy = [subprocess.Popen(command) for _ in range(count)]
     try:
         one = json.loads(said(NEIGHBOURS))
-        free = {f"{name}_NUM_THREADS": str(count) for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+        free = {f"{name}_NUM_THREADS": str(count) for name in ("OMP", "OPENBLAS", "MKL")}
         default = json.loads(said(NEIGHBOURS, **free))
     finally:
         for process in busy:
