@@ -4,19 +4,24 @@
 // the loss is as flat), and the smallest and largest slope of the loss.
 #pragma once
 #include "pairs.hpp"
+#include "radial.hpp"
 
 namespace mercer::LEVEL {
 
-// Sums of rows in four parts that do not wait for each other, added in one order.
-template <int n, class Row>
-inline void sum_rows(Size size, double (&out)[n], Row row) {
-    double parts[4][n] = {};
-    Size i = 0;
-    for (; i + 4 <= size; i += 4) {
-        for (Size l = 0; l < 4; l++) row(i + l, parts[l]);
-    }
-    for (; i < size; i++) row(i, parts[0]);
-    for (int k = 0; k < n; k++) out[k] = (parts[0][k] + parts[1][k]) + (parts[2][k] + parts[3][k]);
+// Numbers that the rows of a loss have, k of them from row i on.
+struct Rows {
+    Doubles above, below, flat_above, flat_below, low, high;
+};
+template <class K>
+inline Rows read_rows(const Parabolas& p, Size i, K k) {
+    return {read(p.above + i, k),      read(p.below + i, k), read(p.flat_above + i, k),
+            read(p.flat_below + i, k), read(p.low + i, k),   read(p.high + i, k)};
+}
+
+// The conjugate at a slope: one parabola above zero, one below.
+inline Doubles conjugate_of(Doubles v, Doubles up, Doubles q, Doubles down, Doubles r) {
+    const Doubles zero{};
+    return greater(v, zero) * (up + 0.5 * q * v) + lesser(v, zero) * (down + 0.5 * r * v);
 }
 
 // Write slopes of rounded losses and their weighted curvatures; return sums of losses, of weighted slopes and their sizes,
@@ -25,61 +30,70 @@ inline void sum_rows(Size size, double (&out)[n], Row row) {
 // The loss at t is the largest of v t - l*(v) - mu / 2 (v - v0)^2, l* the conjugate.
 RoundedSums rounded(Vector<const double> t, const double* v0, double mu, const double* c, Parabolas p, double* v,
                     double* bent) {
-    double sums[5];
-    sum_rows(t.size, sums, [&](Size i, double* sum) {
-        const double up = p.above[i], down = p.below[i], q = p.flat_above[i] + mu, r = p.flat_below[i] + mu;
-        const double z = t.data[i] + mu * v0[i];
-        const double right = greater_of(z - up, 0.0), left = lesser_of(z - down, 0.0);
-        const double free = right / q + left / r;
-        const double slope = lesser_of(greater_of(free, p.low[i]), p.high[i]);
-        v[i] = slope;
-        const bool inside = free > p.low[i] && free < p.high[i] && right > left;
-        const double curved = inside ? c[i] / (right > 0.0 ? q : r) : 0.0;
-        bent[i] = curved;
-        const double conjugate = greater_of(slope, 0.0) * (up + 0.5 * (q - mu) * slope) +
-                                 lesser_of(slope, 0.0) * (down + 0.5 * (r - mu) * slope);
-        const double step = slope - v0[i];
-        sum[0] += c[i] * (slope * t.data[i] - conjugate - 0.5 * mu * step * step);
-        sum[1] += c[i] * slope;
-        sum[2] += c[i] * __builtin_fabs(slope);
-        sum[3] += curved;
-        sum[4] += curved > 0.0 ? 1.0 : 0.0;
+    const Doubles zero{}, one = all<Doubles>(1.0);
+    Doubles losses{}, slopes{}, sizes{}, curvatures{}, active{};
+    each<double>(0, t.size, [&](Size i, auto k) {
+        const Rows row = read_rows(p, i, k);
+        const Doubles x = read(t.data + i, k), center = read(v0 + i, k), weight = read(c + i, k);
+        Doubles q = row.flat_above + mu, r = row.flat_below + mu;
+        if constexpr (std::is_same_v<decltype(k), Size>) {
+            // Rows that are not there have a curvature all the same: nothing is divided by zero.
+            q = where_less(zero, q, q, one), r = where_less(zero, r, r, one);
+        }
+        const Doubles z = x + mu * center;
+        const Doubles right = greater(z - row.above, zero), left = lesser(z - row.below, zero);
+        const Doubles free = right / q + left / r;
+        const Doubles slope = lesser(greater(free, row.low), row.high);
+        // Curved where the slope is free of its bounds, and not at the kink.
+        const Doubles bend = where_less(zero, right, weight / q, weight / r);
+        const Doubles above_low = where_less(row.low, free, where_less(left, right, bend, zero), zero);
+        const Doubles curved = where_less(free, row.high, above_low, zero);
+        write(v + i, slope, k);
+        write(bent + i, curved, k);
+        const Doubles conjugate = conjugate_of(slope, row.above, q - mu, row.below, r - mu), step = slope - center;
+        losses += weight * (slope * x - conjugate - 0.5 * mu * step * step);
+        slopes += weight * slope;
+        sizes += weight * magnitude(slope);
+        curvatures += curved;
+        active += where_less(zero, curved, one, zero);
     });
-    return {sums[0], sums[1], sums[2], sums[3], Size(sums[4])};
+    return {total(losses), total(slopes), total(sizes), total(curvatures), Size(total(active))};
 }
 
 // Return sums of weighted slopes, curvatures and curvatures again along a step g.
 Sums along(Vector<const double> g, const double* c, const double* v, const double* bent) {
-    double sums[3];
-    sum_rows(g.size, sums, [&](Size i, double* sum) {
-        const double step = g.data[i];
-        sum[0] += c[i] * v[i] * step;
-        sum[1] += bent[i] * step * step;
-        sum[2] += bent[i] * step;
+    Doubles slopes{}, squares{}, curvatures{};
+    each<double>(0, g.size, [&](Size i, auto k) {
+        const Doubles step = read(g.data + i, k), bend = read(bent + i, k) * step;
+        slopes = fused(read(c + i, k) * read(v + i, k), step, slopes);
+        squares = fused(bend, step, squares);
+        curvatures += bend;
     });
-    return {sums[0], sums[1], sums[2]};
+    return {total(slopes), total(squares), total(curvatures)};
 }
 
 // Return the sums of losses, of conjugates, and of losses and conjugates less v t.
 //
 // Summands of the last are not negative, and lose no digits by a difference of sums. A value that is NaN has a cost that
-// is NaN: comparisons are such that it takes neither side.
+// is NaN: it is on neither side.
 Sums fenchel_young(Vector<const double> t, const double* v, const double* c, Parabolas p) {
-    double sums[3];
-    sum_rows(t.size, sums, [&](Size i, double* sum) {
-        const double x = t.data[i], up = p.above[i], down = p.below[i], q = p.flat_above[i], r = p.flat_below[i];
-        const double right = x <= up ? 0.0 : x - up, left = x >= down ? 0.0 : x - down;
-        const double rise = q > 0.0 ? lesser_of(right / q, p.high[i]) : p.high[i];
-        const double fall = r > 0.0 ? greater_of(left / r, p.low[i]) : p.low[i];
-        double loss = right <= 0.0 ? 0.0 : rise * (right - 0.5 * q * rise);
-        loss += left >= 0.0 ? 0.0 : fall * (left - 0.5 * r * fall);
-        const double conjugate = greater_of(v[i], 0.0) * (up + 0.5 * q * v[i]) + lesser_of(v[i], 0.0) * (down + 0.5 * r * v[i]);
-        const double gap = loss + conjugate - v[i] * x;
-        sum[0] += c[i] * loss;
-        sum[1] += c[i] * conjugate;
-        sum[2] += gap <= 0.0 ? 0.0 : c[i] * gap;
+    const Doubles zero{};
+    Doubles losses{}, conjugates{}, young{};
+    each<double>(0, t.size, [&](Size i, auto k) {
+        const Rows row = read_rows(p, i, k);
+        const Doubles x = read(t.data + i, k), slope = read(v + i, k), weight = read(c + i, k);
+        const Doubles q = row.flat_above, r = row.flat_below;
+        const Doubles right = cut_below(x - row.above), left = cut_above(x - row.below);
+        const Doubles rise = where_less(zero, q, lesser(right / q, row.high), row.high);
+        const Doubles fall = where_less(zero, r, greater(left / r, row.low), row.low);
+        const Doubles loss = where_less(zero, right, rise * (right - 0.5 * q * rise), right) +
+                             where_less(left, zero, fall * (left - 0.5 * r * fall), left);
+        const Doubles conjugate = conjugate_of(slope, row.above, q, row.below, r);
+        losses += weight * loss;
+        conjugates += weight * conjugate;
+        young += weight * cut_below(loss + conjugate - slope * x);
     });
-    return {sums[0], sums[1], sums[2]};
+    return {total(losses), total(conjugates), total(young)};
 }
 
 // Minus the logarithm of the likelihood of targets t between zero and one.

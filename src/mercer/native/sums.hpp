@@ -24,9 +24,14 @@ void weigh_and_bound(Matrix<const float> K, const double* a, const float* w, dou
     for (Size i = 0; i < K.rows; i++) {
         const float* row = K.data + i * K.stride;
         f[i] += sum_run(0, K.columns, a, [=](Size j, auto k) { return read_double(row + j, k); });
-        Full<float> sizes{};
-        each<float>(0, K.columns, [&](Size j, auto k) { sizes = fused(read(row + j, k), read(w + j, k), sizes); });
-        e[i] += double(total(sizes));
+        Full<float> sizes[4] = {};
+        constexpr Size N = COUNT<float>;
+        Size start = 0;
+        for (; start + 4 * N <= K.columns; start += 4 * N) {
+            for (Size l = 0; l < 4; l++) sizes[l] = fused(load(row + start + l * N), load(w + start + l * N), sizes[l]);
+        }
+        each<float>(start, K.columns, [&](Size j, auto k) { sizes[0] = fused(read(row + j, k), read(w + j, k), sizes[0]); });
+        e[i] += double(total((sizes[0] + sizes[1]) + (sizes[2] + sizes[3])));
     }
 }
 
