@@ -112,7 +112,7 @@ def test_a_fit_of_one_matrix_is_the_fit_up_to_its_gap(kind):
     found = []
     for limit in (1e9, 0.5 * (one + usual)):
         how = Nystrom(m, memory_limit=int(limit), n_jobs=1)
-        # So narrow that the matrix is regular: of a singular one rounding says which landmarks stay.
+        # A regular matrix: of a singular one rounding says which landmarks stay.
         made = machine(kernel=Gaussian(0.3), C=10.0, approximation=how)
         found.append(made.fit(X, y, sample_weight=weights))
     dense, low = (made.solution_ for made in found)
