@@ -746,6 +746,24 @@ def weights(records: list[Record]) -> str:
     )
 
 
+@block("programs", "hour")
+def programs(records: list[Record]) -> str:
+    by = {(r.case["program"], r.case["run"]): r["cpu"] for r in records if "cpu" in r}
+    lines = [
+        [words, f"{by['mercer', run]:.2f}", f"{by['scikit-learn', run]:.2f}"]
+        for words, run in (
+            ("import `SVC`", "import"),
+            ("fit and predict 300 rows, once in a process", "first fit"),
+        )
+    ]
+    lines += [[name, f"{cpu:.1f}", ""] for (name, run), cpu in by.items() if run == "program"]
+    return (
+        "Processor seconds of a whole process on one thread, its start and imports included:\n\n"
+        + table(("program", "mercer", "scikit-learn"), lines)
+        + f"\n\n{measured(records)}"
+    )
+
+
 @block("faults", "faults")
 def faults(records: list[Record]) -> str:
     one, two = (r["seconds"] for r in records if "workers" in r.case)
