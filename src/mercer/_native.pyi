@@ -1,7 +1,8 @@
 """Compiled loops: arrays in, arrays out; `native/*.hpp` say what each computes.
 
 Arrays are read and written as they are. One of another dtype, number of axes or step is refused by
-TypeError, one of a length or an index that does not fit by ValueError.
+TypeError, one of a length or an index that does not fit by ValueError. Columns of sparse rows
+(`sweep`) and nodes of forests (`add_leaves`) are trusted.
 """
 
 from typing import Any
