@@ -37,15 +37,23 @@ def build() -> Path:
     return next(BUILD.glob("_native.*"))
 
 
+def library(name: str) -> str:
+    """Return the file of a library of the compiler."""
+    command = ["g++", f"-print-file-name={name}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def main() -> int:
     """Run the tests of the loops, or those that are named."""
     module = build()
-    name = ["g++", "-print-file-name=libasan.so"]
-    library = subprocess.run(name, capture_output=True, text=True, check=True).stdout.strip()
+    # With the library of C++ the sanitizer finds at its start what throws exceptions, which it
+    # watches; Python loads it later.
+    libraries = " ".join(library(name) for name in ("libasan.so", "libstdc++.so"))
     # Python itself keeps memory until its end; nothing of it is a leak of a loop.
-    settings = {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0"}
+    settings = {"LD_PRELOAD": libraries, "ASAN_OPTIONS": "detect_leaks=0"}
     settings["UBSAN_OPTIONS"] = "halt_on_error=1:print_stacktrace=1"
-    tests = sys.argv[1:] or ["-q", "tests/native"]
+    # Reports are written below Python, and would be lost with what pytest keeps.
+    tests = ["--capture=sys", *(sys.argv[1:] or ["-q", "tests/native"])]
     command = [sys.executable, "-c", RUN, str(module), *tests]
     return subprocess.run(command, env=os.environ | settings, cwd=ROOT, check=False).returncode
 
