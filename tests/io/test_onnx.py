@@ -444,10 +444,9 @@ def test_points_on_cuts_of_trees(tmp_path):
     Z = np.exp(rng.normal(size=(500, 2)))
     model = mercer.AutoClassifier(members=["boosting", "forest"]).fit(Z, Z[:, 0] * Z[:, 1] > 1.0)
     (boosting,) = (one for one in model.members_ if one.name == "boosting")
-    nodes = np.concatenate([tree.nodes for (tree,) in boosting.machine._predictors])
+    cuts = boosting.machine.nodes[boosting.machine.nodes["cut"] < np.inf]
     points = boosting.points(Z).astype(np.float32)
-    cuts = nodes[nodes["is_leaf"] == 0]
-    on = [np.isin(cuts["num_threshold"][cuts["feature_idx"] == j], points[:, j]) for j in range(2)]
+    on = [np.isin(cuts["cut"][cuts["feature"] == j], points[:, j]) for j in range(2)]
     # Before 1.9, scikit-learn cuts between values.
     assert np.concatenate(on).any() or tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9)
     (tmp_path / "m.onnx").write_bytes(to_onnx(model, precision="float64").SerializeToString())

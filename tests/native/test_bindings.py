@@ -83,8 +83,8 @@ def more_calls():
         "fenchel_young": [v, v, v, *box],
         "newton_loop": [np.array([-1.0, 1.0]), np.array([0.2, 0.8]), 0.0, 9, 1e-12, 1e-15],
         "add_leaves": [
-            np.ones((3, 2), np.float32), np.zeros(1, np.uint32), leaf, np.ones((1, 1)),
-            np.zeros((3, 1)),
+            np.ones((2, 16), np.float32), np.zeros(1, np.uint32), leaf, np.ones((1, 1)),
+            np.zeros((11, 1)),
         ],
     }  # fmt: skip
 

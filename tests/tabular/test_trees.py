@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -181,6 +182,37 @@ def test_flat_forests_say_what_scikit_learn_says(kind, n):
             assert np.array_equal(forest.classes_, machine.classes_)
 
 
+@pytest.mark.parametrize("n", [1, 7, 400])
+@pytest.mark.parametrize("k", [0, 2, 3])
+def test_flat_boosted_trees_say_what_scikit_learn_says(k, n):
+    X, y = steps(400)
+    X = X.astype(np.float32)
+    kind = HistGradientBoostingClassifier if k else HistGradientBoostingRegressor
+    target = np.digitize(y, [-0.5, 0.5][: k - 1]) if k else y
+    machine = kind(max_iter=15, min_samples_leaf=5, random_state=0).fit(X, target)
+    forest = Forest.of(machine)
+    forest.check_indices()
+    new = steps(n, seed=1)[0].astype(np.float32)
+    # A point on a cut, which goes to the left.
+    root = machine._predictors[0][0].nodes[0]
+    new[0, root["feature_idx"]] = root["num_threshold"]
+    # The same sums in the same order: the same bits.
+    if not k:
+        assert np.array_equal(forest.predict(new), machine.predict(new))
+        return
+    assert np.array_equal(forest.classes_, machine.classes_)
+    # Exponentials of the same numbers, by another function.
+    np.testing.assert_allclose(forest.predict_proba(new), machine.predict_proba(new), rtol=1e-14)
+
+
+@pytest.mark.parametrize("start", [np.zeros(2), np.zeros((1, 1)), np.zeros(0), [0.0]])
+def test_sums_that_do_not_fit_the_trees_are_refused(start):
+    X, y = steps(60)
+    trees = HistGradientBoostingRegressor(max_iter=3, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="sums that do not fit"):
+        replace(Forest.of(trees), start=start).check_indices()
+
+
 def test_a_tree_may_be_a_single_leaf():
     machine = RandomForestRegressor(3, random_state=0).fit(np.zeros((5, 2)), np.ones(5))
     assert np.array_equal(Forest.of(machine).predict(np.ones((4, 2))), np.ones(4))
@@ -195,10 +227,11 @@ def test_forests_refuse_points_of_other_features():
         forest.predict(np.full((1, 4), np.nan))
 
 
-def test_models_with_forests_of_scikit_learn_predict_as_before():
+@pytest.mark.parametrize("name", ["forest", "boosting"])
+def test_models_with_trees_of_scikit_learn_predict_as_before(name):
     """As files of earlier releases hold them."""
     X, y = steps(150)
-    machine = AutoClassifier(members=["forest"]).fit(X, y > 0)
+    machine = AutoClassifier(members=[name]).fit(X, y > 0)
     (member,) = machine.members_
     order, _, _ = machine._ordered(X, (y > 0)[:, None].astype(int), np.ones(len(X)))
     Z = member.points(X[order]).astype(np.float32)
@@ -206,4 +239,4 @@ def test_models_with_forests_of_scikit_learn_predict_as_before():
     older = clone(member.template).fit(Z, labels, sample_weight=np.ones(len(Z)))
     expected = machine.predict_proba(X)
     machine.members_ = [replace(member, machine=older)]
-    assert np.array_equal(machine.predict_proba(X), expected)
+    np.testing.assert_allclose(machine.predict_proba(X), expected, rtol=1e-13)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mercer._typing import AnyArray, Array
 from mercer.io.symbols import Value
-from mercer.tabular.forest import Forest, round_down
+from mercer.tabular.forest import Forest
 from mercer.tabular.tasks import FREE_VOTES, TreeNumbers, TreeVotes
 
 __all__ = ["has_trees", "tree_values"]
@@ -55,7 +55,7 @@ def tree_values(member: Any, points: Value, d: int) -> Value:
     if issubclass(member.task, TreeNumbers):
         return sums
     votes = sums
-    if hasattr(machine, "_predictors"):  # sums are log odds
+    if found.boosted:  # sums are log odds
         p = sums.map("Sigmoid")
         votes = (1.0 - p).beside(p) if k == 1 else sums.shares()
     place = np.zeros((len(machine.classes_), max(d, 2)))
@@ -81,6 +81,9 @@ class _Trees:
     start: Array
     """What sums begin with, (outputs,)."""
 
+    boosted: bool
+    """Whether sums are those of boosted trees."""
+
     def sums(self, x: Value) -> Value:
         """Write sums of what the trees say of points, (n, outputs)."""
         leaf = x.leaves(self.attributes).looked_up(self.values, self.begin)
@@ -89,19 +92,19 @@ class _Trees:
 
     @classmethod
     def of(cls, machine: Any) -> _Trees:
-        """Return the trees of a fitted ensemble of scikit-learn."""
-        trees = list(_boosted(machine) if hasattr(machine, "_predictors") else _grown(machine))
-        if hasattr(machine, "_predictors"):
-            start = np.asarray(machine._baseline_prediction, dtype=np.float64).reshape(-1)
-        else:
-            start = np.zeros(trees[0].values.shape[1])
+        """Return the trees of a fitted ensemble."""
+        # Files of earlier releases hold ensembles of scikit-learn itself.
+        forest = machine if isinstance(machine, Forest) else Forest.of(machine)
+        trees, start = list(_grown(forest)), forest.start
         counts = [len(tree.values) for tree in trees]
+        start = np.zeros(forest.values.shape[1]) if start is None else start
         return cls(
             _attributes(trees),
             np.concatenate([tree.values for tree in trees]),
             np.cumsum([0, *counts[:-1]], dtype=np.int64),
             len(start),
             start,
+            forest.start is not None,
         )
 
 
@@ -116,29 +119,13 @@ class _Tree:
     """Of the leaves only, in the order of the nodes."""
 
 
-def _grown(machine: Any) -> Iterator[_Tree]:
-    # Files of earlier releases hold forests of scikit-learn itself.
-    forest = machine if isinstance(machine, Forest) else Forest.of(machine)
+def _grown(forest: Forest) -> Iterator[_Tree]:
+    share = len(forest.roots) if forest.start is None else 1
     for root, nodes in zip(forest.roots, np.split(forest.nodes, forest.roots[1:]), strict=True):
         left = nodes["left"].astype(np.int64) - int(root)
-        leaf = nodes["cut"] == np.inf
-        values = forest.values[nodes["leaf"][leaf]] / len(forest.roots)
+        leaf = left == np.arange(len(nodes))
+        values = forest.values[nodes["leaf"][leaf]] / share
         yield _Tree(left, left + 1, nodes["feature"], nodes["cut"], leaf, values)
-
-
-def _boosted(machine: Any) -> Iterator[_Tree]:
-    for one in (tree for together in machine._predictors for tree in together):
-        nodes = one.nodes
-        leaf = nodes["is_leaf"].astype(bool)
-        values = np.asarray(nodes["value"][leaf], dtype=np.float64)[:, None]
-        yield _Tree(
-            nodes["left"],
-            nodes["right"],
-            nodes["feature_idx"],
-            nodes["num_threshold"],
-            leaf,
-            values,
-        )
 
 
 def _attributes(trees: list[_Tree]) -> dict[str, Any]:
@@ -158,9 +145,7 @@ def _attributes(trees: list[_Tree]) -> dict[str, Any]:
         "nodes_nodeids": at.tolist(),
         "nodes_featureids": nodes("feature"),
         "nodes_modes": np.where(leaf, "LEAF", "BRANCH_LEQ").tolist(),
-        "nodes_values": np.where(
-            leaf, 0.0, round_down(np.concatenate([tree.cut for tree in trees]))
-        ).tolist(),
+        "nodes_values": np.where(leaf, 0.0, np.concatenate([tree.cut for tree in trees])).tolist(),
         "nodes_truenodeids": nodes("left"),
         "nodes_falsenodeids": nodes("right"),
         "target_treeids": of[leaf].tolist(),

@@ -29,6 +29,9 @@ struct Node {
     std::uint32_t feature, left, leaf;
 };
 
+// Points that a loop leads down a tree at once.
+constexpr Size POINTS_TOGETHER = 8;
+
 // Nodes of a tree with codes of categories: see trees.hpp.
 struct Tree {
     const Index* column;

@@ -449,10 +449,12 @@ NB_MODULE(_native, m) {
         const Sums s = loops->newton_loop(x, t.data, b, steps, ridge, level);
         return std::make_pair(s.first, s.second);
     }, Released());
-    m.def("add_leaves", [](Matrix<const float> X, Vector<const std::uint32_t> roots, Matrix<const std::uint8_t> nodes, M values, Matrix<double> out) {
+    m.def("add_leaves", [](Matrix<const float> blocks, Vector<const std::uint32_t> roots, Matrix<const std::uint8_t> nodes, M values, Matrix<double> out) {
         expect(nodes.columns == sizeof(Node) && nodes.stride == sizeof(Node), "nodes are rows of sixteen bytes");
-        expect(X.rows == out.rows && values.columns == out.columns, "points and results differ in shape");
+        expect(blocks.columns % POINTS_TOGETHER == 0, "points come in blocks of eight");
+        expect(values.rows > 0, "there are no leaves");
+        expect(blocks.rows == (out.rows + POINTS_TOGETHER - 1) / POINTS_TOGETHER && values.columns == out.columns, "points and results differ in shape");
         expect_below(roots, nodes.rows, "there is no such node");
-        loops->add_leaves(X, roots, reinterpret_cast<const Node*>(nodes.data), values, out);
+        loops->add_leaves(blocks, roots, reinterpret_cast<const Node*>(nodes.data), values, out);
     }, Released());
 }

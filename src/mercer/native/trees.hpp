@@ -35,35 +35,40 @@ void descend(Matrix<const T> X, Tree tree, Index* leaf) {
     }
 }
 
-// Points that go down a tree together: one waits for the node that it reads, and meanwhile the others read theirs.
-constexpr Size TOGETHER = 8;
-
 // Add the values of the leaves that points fall into, tree by tree, to the rows of out.
 //
-// A leaf is its own child. Where fewer points are left, the last one is read again.
-void add_leaves(Matrix<const float> X, Vector<const std::uint32_t> roots, const Node* nodes, Matrix<const double> values,
-                Matrix<double> out) {
+// Points go down a tree together: one waits for the node that it reads, and meanwhile the others read theirs. A row of
+// `blocks` is some of them, feature by feature; what follows the last point is any number. A leaf is its own child.
+void add_leaves(Matrix<const float> blocks, Vector<const std::uint32_t> roots, const Node* nodes,
+                Matrix<const double> values, Matrix<double> out) {
     for (Size tree = 0; tree < roots.size; tree++) {
-        for (Size i = 0; i < X.rows; i += TOGETHER) {
-            const float* x[TOGETHER];
-            std::uint32_t at[TOGETHER];
-            for (Size l = 0; l < TOGETHER; l++) {
-                x[l] = X.data + lesser_of(i + l, X.rows - 1) * X.stride;
-                at[l] = roots.data[tree];
-            }
-            for (std::uint32_t moved = 1; moved;) {
+        for (Size block = 0; block < blocks.rows; block++) {
+            const float* points = blocks.data + block * blocks.stride;
+            std::uint32_t at[POINTS_TOGETHER], moved;
+            auto child = [&](Size l) {
+                const Node& node = nodes[at[l]];
+                return node.left + (points[node.feature * POINTS_TOGETHER + l] > node.cut);
+            };
+            for (Size l = 0; l < POINTS_TOGETHER; l++) at[l] = roots.data[tree];
+            do {
+                // Two steps, because looking whether a point has moved costs a fifth of one.
+                for (Size l = 0; l < POINTS_TOGETHER; l++) at[l] = child(l);
                 moved = 0;
-                for (Size l = 0; l < TOGETHER; l++) {
-                    const Node node = nodes[at[l]];
-                    const std::uint32_t child = node.left + (x[l][node.feature] > node.cut);
-                    moved |= child ^ at[l];
-                    at[l] = child;
+                for (Size l = 0; l < POINTS_TOGETHER; l++) {
+                    const std::uint32_t next = child(l);
+                    moved |= next ^ at[l];
+                    at[l] = next;
                 }
-            }
-            for (Size l = 0; l < lesser_of(TOGETHER, X.rows - i); l++) {
+            } while (moved);
+            const Size first = block * POINTS_TOGETHER;
+            for (Size l = 0; l < lesser_of(POINTS_TOGETHER, out.rows - first); l++) {
                 const double* of = values.data + nodes[at[l]].leaf * values.stride;
-                double* sum = out.data + (i + l) * out.stride;
-                for (Size k = 0; k < out.columns; k++) sum[k] += of[k];
+                double* sum = out.data + (first + l) * out.stride;
+                if (out.columns == 1) {
+                    sum[0] += of[0];
+                } else {
+                    each<double>(0, out.columns, [=](Size j, auto k) { write(sum + j, read(sum + j, k) + read(of + j, k), k); });
+                }
             }
         }
     }

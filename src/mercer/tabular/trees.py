@@ -107,6 +107,7 @@ def judge_trees(ensemble: Ensemble, columns: TableSample, task: Task) -> Member:
     Z = features(columns.X[: columns.fitted])
     template = ensemble.made(task, columns.seed)
     machine = _fit(template, Z, task, np.arange(len(Z)))
+    forest = Forest.of(machine)
     if ensemble.bagged and columns.copies is None:
         left = reads.out_of_bag(machine, d)[: columns.judged]
     else:
@@ -121,9 +122,9 @@ def judge_trees(ensemble: Ensemble, columns: TableSample, task: Task) -> Member:
         ensemble.name,
         features,
         template,
-        Forest.of(machine) if ensemble.bagged else machine,
+        forest,
         left,
-        _importance(machine, Z, features.columns, columns.X.shape[1], reads, d),
+        _importance(machine, forest, Z, features.columns, columns.X.shape[1], reads, d),
         time.perf_counter() - began,
         task=reads,
     )
@@ -146,7 +147,7 @@ def enlarge_trees(member: Member, columns: TableSample, task: Task, end: int) ->
     return replace(
         member,
         name=f"{member.name}, all rows",
-        machine=machine,
+        machine=Forest.of(machine),
         seconds=time.perf_counter() - began,
     )
 
@@ -158,7 +159,13 @@ def _fit(template: Any, Z: Array, task: Task, rows: NDArray[np.intp]) -> Any:
 
 
 def _importance(
-    machine: Any, Z: Array, columns: NDArray[np.intp], p: int, reads: Any, d: int
+    machine: Any,
+    forest: Forest,
+    Z: Array,
+    columns: NDArray[np.intp],
+    p: int,
+    reads: Any,
+    d: int,
 ) -> Array:
     """Return how much each column of the table matters to trees, in shares of all columns.
 
@@ -170,10 +177,10 @@ def _importance(
         out[columns] = machine.feature_importances_
     else:
         some = Z[:MOVED]
-        said = reads.says(machine, some, d)
+        said = reads.says(forest, some, d)
         for j, column in enumerate(columns):
             moved = some.copy()
             moved[:, j] = some[0, j]
-            out[column] = float(np.mean(np.abs(reads.says(machine, moved, d) - said)))
+            out[column] = float(np.mean(np.abs(reads.says(forest, moved, d) - said)))
     total = out.sum()
     return out / total if total > 0 else out
