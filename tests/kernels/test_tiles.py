@@ -14,6 +14,7 @@ from mercer.kernels import (
     radial_tiles,
 )
 from mercer.kernels.points import as_single
+from mercer.kernels.products import products
 from mercer.kernels.radial_tiles import quick_square
 from mercer.kernels.roundoff import ALLOWED, precision_of
 
@@ -381,3 +382,34 @@ def test_points_are_near_where_products_have_the_digits_allowed(twice, slope, p)
         X[:, 0] = np.sqrt(2.0 * part * most) * np.array([-1.0, 1.0])
         found = quick_square(X, 1.0, twice)
         assert (found is not None) == (part < 1.0)
+
+
+COMPOSED = {
+    "product": (Matern(0.9, 1.5).on([0, 2]) * Laplacian(1.5, categories=[0]).on([1])),
+    "sum": Gaussian(1.0) + 0.5 * Matern(2.0, 2.5).on([0]),
+    "nested": (Gaussian(1.0).on([1, 2]) + Laplacian(2.0).on([0]) * Matern(1.0, 1.5)) ** 2,
+}
+
+
+@pytest.mark.parametrize("q", [1, 3])
+@pytest.mark.parametrize("away", [0.0, 1e4])
+@pytest.mark.parametrize("name", COMPOSED)
+def test_products_with_composed_kernels_are_those_of_pairs(name, away, q):
+    """Values of pairs come from differences, and combine one by one."""
+    rng, kernel = np.random.default_rng(9), COMPOSED[name]
+    X, Z = rng.normal(size=(300, 3)), rng.normal(size=(260, 3))
+    for points in (X, Z):
+        points[:, 1] = rng.integers(4, size=len(points))
+        points[::50] += away
+    coef = rng.normal(size=(260, q))
+    i, j = np.indices((300, 260)).reshape(2, -1)
+    K = kernel.paired(X[i], Z[j]).reshape(300, 260)
+    found = products(kernel, Z, X, coef, [170, 260])
+    # Each of at most three parts is off by 1e-12 of the largest value that the parts can have.
+    allowed = 3e-12 * kernel.diag(X)[:, None] * np.abs(coef).sum(axis=0)
+    assert (np.abs(found[0] - K[:, :170] @ coef[:170]) <= allowed).all()
+    assert (np.abs(found[1] - K[:, 170:] @ coef[170:]) <= allowed).all()
+    if not away:
+        # Of three values, each off by ERROR, the largest slope is the four of a squared sum of two.
+        single = kernel(X.astype(F), Z.astype(F))
+        np.testing.assert_allclose(single, K, rtol=0.0, atol=12.0 * ERROR)

@@ -31,6 +31,7 @@ def calls(T):
         "raise_two": [K.copy(), hx, hz],
         "powers_of_two": [K, hx, hz, flat, 6],
         "exponents": [K.copy(), hx, hz],
+        "matern": [K.copy(), hx, hz, 5],
         "repair": [flat, 6, 3, np.ones((4, 2), T), np.ones((3, 2), T), np.ones(2, T), rows, np.ones(2, T), True],
         "laplace": [np.ones((4, 2), T), np.ones(2, T), 1, np.ones((2, 7), T), 1, 6, flat, 6],
         "weigh": [K, np.ones(5), f],

@@ -74,6 +74,25 @@ def test_powers_of_what_is_no_number(level, dtype):
     np.testing.assert_array_equal(t, [[1.0, 1.0, 0.0, 0.0, 0.0, np.nan, 1.0]])
 
 
+@pytest.mark.parametrize("dtype", [F, D])
+@pytest.mark.parametrize("twice", [3, 5])
+def test_matern_kernels_of_every_length_are_those_of_numpy(level, dtype, twice):
+    rng = np.random.default_rng(8)
+    for m in LENGTHS:
+        t = unaligned(-rng.exponential(3.0, size=(2, m)).astype(dtype))
+        hx, hz = rng.random(2).astype(dtype), unaligned(rng.random(m).astype(dtype))
+        a = np.sqrt(L(2 * twice) * (hx.astype(L)[:, None] + hz - t))
+        exact = (1 + a + (a**2 / 3 if twice == 5 else 0)) * np.exp(-a)
+        _native.matern(t, hx, hz, twice)
+        # Rounding of a, by two units relative to itself, is one of the value times a.
+        assert (
+            np.abs(t - exact) <= EPS[dtype] * (8.0 + 4.0 * a) * exact + np.finfo(dtype).tiny
+        ).all()
+    special = np.array([[0.0, 1.0, np.nan, -np.inf]], dtype=dtype)
+    _native.matern(special, np.zeros(1, dtype), np.zeros(4, dtype), twice)
+    np.testing.assert_array_equal(special, [[1.0, 1.0, np.nan, 0.0]])
+
+
 @settings(max_examples=50)
 @given(st.data(), st.sampled_from([F, D]))
 def test_any_numbers_give_the_same_bits_at_fused_levels(data, dtype):

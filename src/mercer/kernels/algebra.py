@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from mercer.kernels.points import (
     row_slices,
     take,
 )
+from mercer.kernels.tiles import ComposedTiles, PartTiles, TiledEvaluator, Tiles
 
 
 def terms(kernel: Kernel) -> list[Kernel]:
@@ -76,7 +78,8 @@ def _named(name: str, values: dict[str, Array]) -> dict[str, Array]:
 
 
 def _accumulate(kernels: list[Kernel], Z: Data, combine: np.ufunc) -> Evaluator:
-    first, *others = [kernel.against(Z) for kernel in kernels]
+    evaluators = [kernel.against(Z) for kernel in kernels]
+    first, *others = evaluators
 
     def evaluate(X: Data, out: Array | None = None) -> Array:
         out = put(first(X), out)
@@ -85,7 +88,24 @@ def _accumulate(kernels: list[Kernel], Z: Data, combine: np.ufunc) -> Evaluator:
                 combine(out[rows], other(take(X, rows)), out=out[rows])
         return out
 
-    return evaluate
+    def tiles(parts: list[TiledEvaluator], Z: Array) -> Tiles:
+        return ComposedTiles(Z, [PartTiles(part.prepare(Z)) for part in parts], combine)
+
+    return _tiled(evaluators, Z, evaluate, tiles)
+
+
+def _tiled(
+    parts: list[Evaluator],
+    Z: Data,
+    evaluate: Evaluator,
+    tiles: Callable[[list[TiledEvaluator], Array], Tiles],
+) -> Evaluator:
+    """Return an evaluator that computes in tiles if those of all parts do."""
+    known = [part for part in parts if isinstance(part, TiledEvaluator)]
+    if len(known) < len(parts):
+        return evaluate
+    double = all(part.double for part in known)
+    return TiledEvaluator(as_points(Z), partial(tiles, known), lambda X, _: evaluate(X), double)
 
 
 class Pair(Kernel):
@@ -306,7 +326,13 @@ class Scaled(Modified):
             K *= factor
             return K
 
-        return evaluate
+        def finish(K: Array) -> None:
+            K *= factor
+
+        def tiles(parts: list[TiledEvaluator], Z: Array) -> Tiles:
+            return ComposedTiles(Z, [PartTiles(parts[0].prepare(Z))], finish=finish)
+
+        return _tiled([kernel], Z, evaluate, tiles)
 
     def diag(self, X: Data) -> Array:
         return self.kernel.diag(X) * float(self.factor)
@@ -372,7 +398,11 @@ class Power(Modified):
             power(K, self.exponent)
             return K
 
-        return evaluate
+        def tiles(parts: list[TiledEvaluator], Z: Array) -> Tiles:
+            finish = partial(power, exponent=self.exponent)
+            return ComposedTiles(Z, [PartTiles(parts[0].prepare(Z))], finish=finish)
+
+        return _tiled([kernel], Z, evaluate, tiles)
 
     def diag(self, X: Data) -> Array:
         return self.kernel.diag(X) ** int(self.exponent)
@@ -466,7 +496,15 @@ class ActiveDims(Modified):
 
     def against(self, Z: Data) -> Evaluator:
         kernel = self.kernel.against(self._restrict(Z))
-        return lambda X, out=None: put(kernel(self._restrict(X)), out)
+
+        def evaluate(X: Data, out: Array | None = None) -> Array:
+            return put(kernel(self._restrict(X)), out)
+
+        def tiles(parts: list[TiledEvaluator], Z: Array) -> Tiles:
+            inner = parts[0].prepare(np.ascontiguousarray(self._restrict(Z)))
+            return ComposedTiles(Z, [PartTiles(inner, self._restrict)])
+
+        return _tiled([kernel], Z, evaluate, tiles)
 
     def diag(self, X: Data) -> Array:
         return self.kernel.diag(self._restrict(X))

@@ -25,6 +25,7 @@ from scipy.spatial.distance import cdist
 from mercer._native import (
     exponents,
     in_units,
+    matern,
     matern_square,
     powers_of_two,
     raise_two,
@@ -130,7 +131,7 @@ class RadialTiles(Tiles):
     slope : float, default=1.0
         Minus twice the derivative of the profile at zero, infinite if it is not smooth.
     twice : {3, 5}, optional
-        Twice the nu of a Matern kernel, which has compiled passes in float64.
+        Twice the nu of a Matern kernel, which has compiled passes.
 
     Examples
     --------
@@ -152,7 +153,7 @@ class RadialTiles(Tiles):
         m, p = Z.shape
         self.Z = Z
         self.profile = profile
-        self.twice = twice if Z.dtype == np.float64 else None
+        self.twice = twice
         self.precision = precision_of(Z.dtype, p)
         self.lowest_power = LOWEST_POWER[Z.dtype]
         # Powers of two are cheaper than those of e: the Gaussian's t is in units of log 2.
@@ -274,7 +275,8 @@ class RadialTiles(Tiles):
             units, half = self._in_units(X, shift)
             if np.isfinite(half).all():
                 return TileRows(X, units, half, NOWHERE, half[:0])
-        return super().left(X, origin)
+        rows: TileRows = super().left(X, origin)
+        return rows
 
     def _rows(self, X: Array) -> TileRows:
         units, half = self._in_units(X)
@@ -286,39 +288,54 @@ class RadialTiles(Tiles):
         return TileRows(np.ascontiguousarray(X), units, half, far, lowest)
 
     def _weigh(self, rows: TileRows, columns: slice, a: Array, f: Array) -> None:
-        hx, gaussian = rows.half, self.profile is None and self.dtype == np.float64
-        known = gaussian or self.twice is not None
-        if not known or rows.far.size or not (self.finite and np.isfinite(hx).all()):
+        gaussian, double = self.profile is None, self.dtype == np.float64
+        finite = self.finite and np.isfinite(rows.half).all()
+        if not (double and finite and (gaussian or self.twice)):
             return super()._weigh(rows, columns, a, f)
         # Kernel values are never written: that alone is a fifth of the time.
-        D = scratch.tile(1, len(hx), len(a), self.dtype)
-        np.matmul(rows.units, self.columns[:, columns], out=D)
+        D = scratch.tile(1, len(rows.half), len(a), self.dtype)
+        hx, hz = self._products(rows, columns, D)
+        if rows.far.size:
+            hx, hz = self._repaired(rows, columns, D, hx, hz)
         if gaussian:
-            weigh_powers(D, hx, self.half[columns], a, f)
-        elif self.twice is not None:
-            weigh_matern(D, hx, self.half[columns], a, f, self.twice)
+            weigh_powers(D, hx, hz, a, f)
+        else:
+            weigh_matern(D, hx, hz, a, f, int(self.twice or 0))
+
+    def _products(self, rows: TileRows, columns: slice, D: Array) -> tuple[Array, Array]:
+        """Write products of points in units; return the norms that make them squared distances."""
+        hx, hz = rows.half, self.half[columns]
+        if self.finite and np.isfinite(hx).all():
+            np.matmul(rows.units, self.columns[:, columns], out=D)
+            return hx, hz
+        # Squares beyond its range, or points that are no numbers: exactly, and NaN if they are.
+        with np.errstate(over="ignore"):
+            P, Q = (A.astype(np.float64) * self.factor for A in (rows.points, self.Z[columns]))
+            np.multiply(cdist(P, Q, "sqeuclidean"), -0.5, out=D, casting="same_kind")
+        return np.zeros_like(hx), np.zeros_like(hz)
+
+    def _repaired(
+        self, rows: TileRows, columns: slice, D: Array, hx: Array, hz: Array
+    ) -> tuple[Array, Array]:
+        """Write exponents, those of near pairs of points far out from their differences."""
+        exponents(D, hx, hz)
+        m = D.shape[1]
+        again = rows.points, self.Z[columns], self.factor, rows.far, rows.lowest
+        repair(D.reshape(-1), m, m, *again, False)
+        return np.zeros_like(hx), np.zeros_like(hz)
 
     def _tile(self, rows: TileRows, columns: slice, target: Array, flat: Array) -> None:
         """Write the kernel values of a tile; `flat` is the memory from its first one on."""
-        hx, hz = rows.half, self.half[columns]
-        n, m = len(hx), len(hz)
+        n, m = target.shape
         in_place = target.flags.c_contiguous
         D = target if in_place else scratch.tile(0, n, m, self.dtype)
-        far = rows.far
-        if self.finite and np.isfinite(hx).all():
-            np.matmul(rows.units, self.columns[:, columns], out=D)
-        else:
-            # Squares beyond its range, or points that are no numbers: exactly, and NaN if they are.
-            with np.errstate(over="ignore"):
-                P, Q = (A.astype(np.float64) * self.factor for A in (rows.points, self.Z[columns]))
-                np.multiply(cdist(P, Q, "sqeuclidean"), -0.5, out=D, casting="same_kind")
-            hx, hz, far = np.zeros_like(hx), np.zeros_like(hz), far[:0]
-        again = rows.points, self.Z[columns], self.factor, far
+        hx, hz = self._products(rows, columns, D)
+        # Products that are exact have no norms to subtract, and nothing to repair.
+        far = rows.far.size > 0 and hx is rows.half
         first = self.profile is not None or self.dtype == np.float64
-        if far.size and (first or rows.lowest.min() <= self.lowest_power):
-            exponents(D, hx, hz)
-            repair(D.reshape(-1), m, m, *again, rows.lowest, False)
-            hx, hz, far = np.zeros_like(hx), np.zeros_like(hz), far[:0]
+        if far and (first or rows.lowest.min() <= self.lowest_power):
+            hx, hz = self._repaired(rows, columns, D, hx, hz)
+            far = False
         if self.profile is None:
             step = target.strides[0] // target.itemsize
             if self.dtype == np.float32 and not in_place:
@@ -326,11 +343,15 @@ class RadialTiles(Tiles):
             else:
                 raise_two(D, hx, hz)
                 copy_to(D, target)
-            if far.size:
+            if far:
+                again = rows.points, self.Z[columns], self.factor, rows.far
                 repair(flat, step, m, *again, np.exp2(rows.lowest), True)
             return
-        exponents(D, hx, hz)
-        for part in chunks(D):
-            D[part] *= -2.0
-            self.profile(D[part])
+        if self.twice:
+            matern(D, hx, hz, self.twice)
+        else:
+            exponents(D, hx, hz)
+            for part in chunks(D):
+                D[part] *= -2.0
+                self.profile(D[part])
         copy_to(D, target)

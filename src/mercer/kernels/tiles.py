@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -31,14 +31,14 @@ TILE = 2**17
 
 
 class Scratch(threading.local):
-    """Two tiles for each thread: new memory for every call would have to be met page by page."""
+    """A few tiles for each thread: new memory for every call would have to be met page by page."""
 
     def __init__(self) -> None:
-        self.tiles = [np.empty(0)] * 2
+        self.tiles: dict[int, Array] = {}
 
     def tile(self, number: int, n: int, m: int, dtype: DType) -> Array:
         """Return an ``(n, m)`` matrix that is valid until the next call for the same number."""
-        if self.tiles[number].nbytes < n * m * dtype.itemsize:
+        if number not in self.tiles or self.tiles[number].nbytes < n * m * dtype.itemsize:
             self.tiles[number] = np.empty(-(-n * m * dtype.itemsize // 8))
         tile: Array = self.tiles[number].view(dtype)[: n * m].reshape(n, m)
         return tile
@@ -90,11 +90,11 @@ class Tiles(ABC):
         return None
 
     @abstractmethod
-    def _rows(self, X: Array) -> TileRows:
-        """Prepare points on the left."""
+    def _rows(self, X: Array) -> Any:
+        """Prepare points on the left: :class:`TileRows`, or those of the parts of a kernel."""
 
     @abstractmethod
-    def _tile(self, rows: TileRows, columns: slice, target: Array, flat: Array) -> None:
+    def _tile(self, rows: Any, columns: slice, target: Array, flat: Array) -> None:
         """Write the kernel values of a tile; `flat` is the memory from its first one on."""
 
     def __call__(self, X: Array, out: Array | None = None) -> Array:
@@ -113,7 +113,7 @@ class Tiles(ABC):
                 self._tile(rows, columns, out[part, columns], flat[first:])
         return out
 
-    def strip(self, rows: TileRows, out: Array) -> None:
+    def strip(self, rows: Any, out: Array) -> None:
         """Write the kernel values of few points, all at once.
 
         Parameters
@@ -125,7 +125,7 @@ class Tiles(ABC):
         """
         self._tile(rows, slice(0, self.m), out, out.reshape(-1))
 
-    def left(self, X: Array, origin: Array | None = None) -> TileRows:
+    def left(self, X: Array, origin: Array | None = None) -> Any:
         """Prepare points on the left.
 
         Parameters
@@ -222,7 +222,7 @@ class Tiles(ABC):
                 start = end
         return result
 
-    def _weigh(self, rows: TileRows, columns: slice, a: Array, f: Array) -> None:
+    def _weigh(self, rows: Any, columns: slice, a: Array, f: Array) -> None:
         """Add the product of a tile with a column of coefficients."""
         weigh(self._fresh(rows, columns), a, f)
 
@@ -289,7 +289,7 @@ class Tiles(ABC):
         for columns in pieces(0, out.shape[1], self._width(slice(0, len(X)))):
             self._tile(rows, columns, out[:, columns], flat[columns.start :])
 
-    def _fresh(self, rows: TileRows, columns: slice) -> Array:
+    def _fresh(self, rows: Any, columns: slice) -> Array:
         """Return the kernel values of a tile, valid until the next one of this thread."""
         K = scratch.tile(1, len(rows.units), columns.stop - columns.start, self.dtype)
         self._tile(rows, columns, K, K.reshape(-1))
@@ -335,6 +335,81 @@ class DotTiles(Tiles):
         copy_to(D, target)
 
 
+class PartTiles(NamedTuple):
+    """Tiles of a part of a composed kernel, and what takes its features from points, if not all."""
+
+    tiles: Tiles
+    restrict: Callable[[Array], Array] | None = None
+
+
+class ComposedRows(NamedTuple):
+    """Points on the left of a composed kernel, as each of its parts prepares them."""
+
+    units: Array
+    parts: list[TileRows | ComposedRows]
+
+    def part(self, start: int, stop: int) -> ComposedRows:
+        """Return the points of a range."""
+        return ComposedRows(self.units[start:stop], [rows.part(start, stop) for rows in self.parts])
+
+
+class ComposedTiles(Tiles):
+    """The function ``X -> k(X, Z)`` of dense points for a kernel that is composed of others.
+
+    Values of all parts are combined while they are in the processor's cache.
+
+    Parameters
+    ----------
+    Z : (m, p) array of float32 or float64
+    parts : sequence of PartTiles
+    combine : ufunc, default=np.multiply
+        Of the values of two parts.
+    finish : callable, optional
+        Changes combined values, in place.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0]])
+    >>> linear = PartTiles(DotTiles(X, lambda t: None))
+    >>> ComposedTiles(X, [linear, linear])(X)
+    array([[ 1.,  4.],
+           [ 4., 16.]])
+    """
+
+    def __init__(
+        self,
+        Z: Array,
+        parts: Sequence[PartTiles],
+        combine: np.ufunc = np.multiply,
+        finish: Callable[[Array], None] | None = None,
+    ) -> None:
+        super().__init__(Z)
+        self.parts, self.combine, self.finish = parts, combine, finish
+        self.height = min(tiles.height for tiles, _ in parts)
+        # Parts that are composed themselves have scratch memory of other numbers.
+        self.number = 1 + max(getattr(tiles, "number", 1) for tiles, _ in parts)
+
+    def _rows(self, X: Array) -> ComposedRows:
+        return ComposedRows(
+            X,
+            [
+                tiles._rows(X if restrict is None else np.ascontiguousarray(restrict(X)))
+                for tiles, restrict in self.parts
+            ],
+        )
+
+    def _tile(self, rows: ComposedRows, columns: slice, target: Array, flat: Array) -> None:
+        first, *others = zip(self.parts, rows.parts, strict=True)
+        first[0].tiles._tile(first[1], columns, target, flat)
+        for (tiles, _), left in others:
+            n, m = target.shape
+            K = scratch.tile(self.number, n, m, self.dtype)
+            tiles._tile(left, columns, K, K.reshape(-1))
+            self.combine(target, K, out=target)
+        if self.finish is not None:
+            self.finish(target)
+
+
 class TiledEvaluator:
     """The function ``X -> k(X, Z)``, in tiles where all points are dense and float32.
 
@@ -361,12 +436,17 @@ class TiledEvaluator:
         self.Z = Z
         self.prepare, self.general = tiles, general
         fits = isinstance(Z, np.ndarray) and (double or Z.dtype == np.float32)
-        self.tiles = tiles(Z) if fits and Z.shape[0] else None
+        self.double, self.tiled = double, fits and Z.shape[0] > 0
+
+    @cached_property
+    def tiles(self) -> Tiles | None:
+        """Tiles of the points Z, prepared when they are first asked for; None without."""
+        return self.prepare(self.Z) if self.tiled else None
 
     def __call__(self, X: Data, out: Array | None = None) -> Array:
         """Return the matrix of kernel values, in `out` if given."""
         X, Z = as_pair(X, self.Z)
-        if self.tiles is not None and self._fits(X):
+        if self._fits(X) and self.tiles is not None:
             return self.tiles(X, out)
         K = self.general(X, Z)
         if out is None:
@@ -376,7 +456,8 @@ class TiledEvaluator:
 
     def add(self, F: Array, X: Data, t: Array, out: Array | None = None) -> None:
         """Add ``t' k(X, Z)`` to `F`, keeping the kernel values in `out` if it is given."""
-        if self.tiles is not None and self._fits(X) and (out is None or _has_rows(out, X.dtype)):
+        fits = self._fits(X) and (out is None or _has_rows(out, X.dtype))
+        if fits and self.tiles is not None:
             self.tiles.add(F, X, t, out)
             return
         F += t @ self(X, out)

@@ -102,6 +102,7 @@ struct TypedLoops {
     void (*raise_two)(Matrix<T>, const T*, const T*);
     void (*powers_of_two)(Matrix<const T>, const T*, const T*, T*, Size);
     void (*exponents)(Matrix<T>, const T*, const T*);
+    void (*matern)(Matrix<T>, const T*, const T*, int);
     void (*repair)(T*, Size, Size, Matrix<const T>, Matrix<const T>, const T*, Vector<const Index>, const T*, bool);
     void (*laplace)(Matrix<const T>, const T*, Size, Matrix<const T>, Size, Size, T*, Size);
     void (*weigh)(Matrix<const T>, const double*, double*);

@@ -203,6 +203,11 @@ void bind_typed(nb::module_& m) {
         expect_norms(D, hx.size, hz.size);
         typed<T>().exponents(D, hx.data, hz.data);
     }, Released());
+    m.def("matern", [](Matrix<T> D, Vector<const T> hx, Vector<const T> hz, int twice) {
+        expect_norms(D, hx.size, hz.size);
+        expect(twice == 3 || twice == 5, "twice nu is 3 or 5");
+        typed<T>().matern(D, hx.data, hz.data, twice);
+    }, Released());
     m.def("repair", [](Vector<T> flat, Size step, Size m, Matrix<const T> X, Matrix<const T> Z, Vector<const T> factor,
                        Vector<const Index> rows, Vector<const T> lowest, bool exponential) {
         expect(X.columns == Z.columns && X.columns == factor.size && Z.rows >= m, "points and factor differ in width");

@@ -190,6 +190,16 @@ inline Lanes<T, bytes> where_less(Lanes<T, bytes> x, Lanes<T, bytes> y, Lanes<T,
     }
 }
 
+// A number in the lanes that differ, or are NaN, and zero in the others.
+template <class T, Size bytes>
+inline Lanes<T, bytes> where_unequal(Lanes<T, bytes> x, Lanes<T, bytes> y, Lanes<T, bytes> number) {
+    if constexpr (bytes <= REGISTER) {
+        return {x.v != y.v ? number.v : typename Lanes<T, bytes>::Register{}};
+    } else {
+        return {where_unequal(x.low, y.low, number.low), where_unequal(x.high, y.high, number.high)};
+    }
+}
+
 // Whether any lanes are equal.
 template <class T, Size bytes>
 inline bool any_equal(Lanes<T, bytes> x, Lanes<T, bytes> y) {
@@ -241,7 +251,7 @@ template <class T, Size bytes>
 inline Lanes<T, bytes> root(Lanes<T, bytes> x) {
     if constexpr (bytes <= REGISTER) {
         Lanes<T, bytes> y;
-        for (Size i = 0; i < bytes / sizeof(T); i++) y.v[i] = __builtin_sqrt(x.v[i]);
+        for (Size i = 0; i < bytes / sizeof(T); i++) y.v[i] = sizeof(T) == 4 ? T(__builtin_sqrtf(float(x.v[i]))) : T(__builtin_sqrt(x.v[i]));
         return y;
     } else {
         return {root(x.low), root(x.high)};

@@ -2,6 +2,7 @@
 #include "coordinate.hpp"
 #include "kinked.hpp"
 #include "laplace.hpp"
+#include "matern.hpp"
 #include "small_problems.hpp"
 #include "trees.hpp"
 
@@ -9,7 +10,7 @@ namespace mercer::LEVEL {
 
 template <class T>
 constexpr TypedLoops<T> typed = {
-    in_units<T, T>, raise_two<T>, powers_of_two<T>, exponents<T>, repair<T>,    laplace<T>,
+    in_units<T, T>, raise_two<T>, powers_of_two<T>, exponents<T>, matern<T>, repair<T>, laplace<T>,
     weigh<T>,    weigh_both<T>, add_rows<T>,     assemble<T>,  pair_loop<T>, sweep<T>,   descend<T>,
 };
 
