@@ -55,6 +55,10 @@ TASKS = {
         "the tests of compiled loops with sanitizers of addresses and undefined behavior",
         ("python tools/sanitize.py",),
     ),
+    "instructions": Task(
+        "instructions of compiled loops under callgrind, beside those committed; two minutes",
+        ("python tools/instructions.py",),
+    ),
     "fuzz": Task(
         "two thousand hostile fits beyond those of the tests, some minutes",
         ("python -m hostile.fuzz 10000 2000 all",),
