@@ -113,11 +113,33 @@ def pair_loop(
     terms: AnyArray,
     state: AnyArray,
     ends: AnyArray,
+    runs: AnyArray,
     tol: float,
     max_iter: int,
     idle: int,
     /,
 ) -> tuple[int, float]: ...
+def mirror_rows(
+    K: AnyArray, places: AnyArray, among: AnyArray, first: int, last: int, /
+) -> None: ...
+def weigh_tiles(
+    x: AnyArray,
+    z: AnyArray,
+    weights: AnyArray,
+    sums: AnyArray,
+    number: int,
+    offset: float,
+    /,
+) -> None: ...
+def fill_tiles(
+    x: AnyArray,
+    z: AnyArray,
+    places: AnyArray,
+    out: AnyArray,
+    number: int,
+    offset: float,
+    /,
+) -> None: ...
 def sweep(
     starts: AnyArray,
     columns: AnyArray,

@@ -19,13 +19,23 @@ def parts():
     return np.array([0, 3, 6], UNSIGNED), cuts, np.zeros((2, 1)), terms
 
 
+def tile_rows(T):
+    """Return two groups of rows of points with one feature."""
+    return np.ones((2, 24), T)
+
+
+def tile_columns(T):
+    """Return one group of columns of such points."""
+    return np.ones((1, 256 // T().itemsize), T)
+
+
 def calls(T):
     """Return right arguments of every loop over numbers of type T."""
     K, f, g = np.ones((4, 5), T), np.zeros(4), np.zeros(5)
     hx, hz, flat = np.ones(4, T), np.ones(5, T), np.zeros(24, T)
     square, rows = np.eye(3, dtype=T), np.array([0, 2])
     terms = np.zeros((4, 8))
-    ends = np.array([0, 0, 3], UNSIGNED)
+    ends, runs = np.array([0, 0, 1], UNSIGNED), np.array([0, 3], UNSIGNED)
     return {
         "in_units": [K, np.zeros(5), np.ones(5), np.zeros((4, 5), T), np.zeros(4, T)],
         "raise_two": [K.copy(), hx, hz],
@@ -38,7 +48,10 @@ def calls(T):
         "weigh_both": [K, np.ones(5), f, np.ones(4), g],
         "add_rows": [np.zeros(5), flat, np.array([0, 19]), np.ones(2)],
         "assemble": [square.copy(), square, rows, rows, np.array([1]), np.array([0]), np.ones((2, 3), T), np.arange(3)],
-        "pair_loop": [square, np.zeros(4), terms, np.zeros((5, 4), T), ends, 1e-3, 9, 9],
+        "weigh_tiles": [tile_rows(T), tile_columns(T), np.zeros((1, 24), T), np.zeros((1, 128 // T().itemsize)), 0, 0.0],
+        "fill_tiles": [tile_rows(T), tile_columns(T), np.arange(13), np.zeros((13, 5), T), 3, 0.0],
+        "pair_loop": [square, np.zeros(4), terms, np.zeros((5, 4), T), ends, runs, 1e-3, 9, 9],
+        "mirror_rows": [square.copy(), np.array([1]), np.array([False, True, False]), 0, 3],
         "sweep": [
             np.array([0, 2, 3], UNSIGNED), np.array([0, 1, 1], np.uint32), np.ones(3, T), np.ones((2, 1)), np.ones(1),
             np.ones((2, 8)), np.ones(2), np.ones(1), np.arange(2, dtype=UNSIGNED), np.arange(2, dtype=UNSIGNED), 1, 1.0,
@@ -72,7 +85,7 @@ def more_calls():
         "solve_parts": [
             np.eye(4), False, np.array([0, 1, 2, 1, 2, 3], UNSIGNED), ends, cuts, d, terms, np.full(2, 1e-3),
             np.full(2, 9), 1e-9, np.zeros(2, INDEX), np.zeros(6), np.zeros(6), np.zeros(9), np.zeros(98),
-            np.zeros(3, UNSIGNED), np.zeros(4, UNSIGNED),
+            np.zeros(7, UNSIGNED), np.zeros(4, UNSIGNED),
         ],
         "start_parts": [ends, cuts, d, terms, np.zeros(6)],
         "measure_parts": [

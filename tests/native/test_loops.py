@@ -256,9 +256,8 @@ def test_fused_levels_agree_to_the_bit(dtype):
         columns = np.ascontiguousarray(Z.T)
         _native.laplace(X, np.ones(9, dtype), 7, columns, 0, 301, out, 301)
         S, moved, state, steps = pair_problem(dtype)
-        taken = _native.pair_loop(
-            S, moved, steps, state, np.array([0, 0, 120], np.uint64), 1e-3, 9999, 99
-        )
+        whole = np.array([0, 0, 1], np.uint64), np.array([0, 120], np.uint64)
+        taken = _native.pair_loop(S, moved, steps, state, *whole, 1e-3, 9999, 99)
         sums = np.array(taken)
         return [x.ravel() for x in (K, units, half, f, g, e, F2, out, moved, sums)]
 
@@ -288,8 +287,8 @@ def pair_problem(dtype, n=120):
 @pytest.mark.parametrize("dtype", [F, D])
 def test_pair_steps_end_where_no_pair_gains(level, dtype):
     K, a, state, terms = pair_problem(dtype)
-    ends = np.array([0, 0, 120], np.uint64)
-    steps, violation = _native.pair_loop(K, a, terms, state, ends, 1e-4, 10**6, 100)
+    ends, runs = np.array([0, 0, 1], np.uint64), np.array([0, 120], np.uint64)
+    steps, violation = _native.pair_loop(K, a, terms, state, ends, runs, 1e-4, 10**6, 100)
     assert 0 < steps < 10**6
     assert violation <= 1e-4
     x, low, high = a[:120], terms[:120, 4], terms[:120, 7]
@@ -300,10 +299,131 @@ def test_pair_steps_end_where_no_pair_gains(level, dtype):
     assert worst <= 1e-4 + (1e-3 if dtype is F else 1e-12)
     # The same steps in another process or thread: they depend on nothing else.
     again = np.zeros(121)
-    assert _native.pair_loop(K, again, terms, pair_problem(dtype)[2], ends, 1e-4, 10**6, 100) == (
+    assert _native.pair_loop(
+        K, again, terms, pair_problem(dtype)[2], ends, runs, 1e-4, 10**6, 100
+    ) == (
         steps,
         violation,
     )
     np.testing.assert_array_equal(a, again)
     few, moved, fresh, _ = pair_problem(dtype)
-    assert _native.pair_loop(few, moved, terms, fresh, ends, 1e-4, 3, 100)[0] == 3
+    assert _native.pair_loop(few, moved, terms, fresh, ends, runs, 1e-4, 3, 100)[0] == 3
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_pair_steps_in_16_bits_and_runs_end_within_their_rounding(level, groups):
+    K, _, state, terms = pair_problem(F)
+    # The same samples in slots: runs of each group apart, with empty slots between them.
+    slots = np.concatenate([np.arange(40), np.arange(50, 90), np.arange(96, 136)])
+    short, wide = np.zeros((136, 136), np.uint16), np.zeros((5, 137), F)
+    short[np.ix_(slots, slots)] = np.minimum(K * 65535 + 0.5, 65535)
+    wide[0], wide[1], wide[2:4] = np.inf, -np.inf, 1.0
+    wide[:2, slots] = state[:2, :120]
+    rows = np.zeros((137, 8))
+    rows[slots], rows[136] = terms[:120], terms[120]
+    a = np.zeros(137)
+    runs = np.array([0, 40, 50, 90, 96, 136], np.uint64)
+    ends = np.array([0, 0, 3] if groups == 1 else [0, 0, 1, 3], np.uint64)
+    steps, violation = _native.pair_loop(short, a, rows, wide, ends, runs, 1e-3, 10**6, 100)
+    assert 0 < steps < 10**6
+    assert violation <= 1e-3
+    x = a[slots]
+    assert not np.any(np.delete(a, slots))
+    low, high = terms[:120, 4], terms[:120, 7]
+    slope = K.astype(D) @ x + terms[:120, 0]
+    for part in [slice(0, 120)] if groups == 1 else [slice(0, 40), slice(40, 120)]:
+        assert abs(x[part].sum()) <= 1e-12
+        some, down, up = slope[part], (x > low)[part], (x < high)[part]
+        assert np.max(some[down]) - np.min(some[up]) <= 1e-3 + 1e-5 * np.abs(x).sum()
+
+
+def groups_of(X, half, width):
+    """Return points in groups: features side by side, half norms last."""
+    count = -(-len(X) // width)
+    flat = np.zeros((X.shape[1] + 1, count * width), X.dtype)
+    flat[:-1, : len(X)], flat[-1, : len(X)] = X.T, half
+    grouped = flat.reshape(X.shape[1] + 1, count, width).swapaxes(0, 1)
+    return np.ascontiguousarray(grouped).reshape(count, -1)
+
+
+def plain_values(X, Z, number, offset):
+    """Return kernel values in extended precision."""
+    X, Z = X.astype(L), Z.astype(L)
+    products = X @ Z.T
+    q = 0.5 * (X**2).sum(axis=1)[:, None] + 0.5 * (Z**2).sum(axis=1) - products
+    if number == 0:
+        return np.exp2(-q)
+    if number < 0:
+        return (products + offset) ** -number
+    a = np.sqrt(2 * number * np.maximum(q, 0))
+    return (1 + a + (a * a / 3 if number == 5 else 0)) * np.exp(-a)
+
+
+KERNELS = [(0, 0.0), (3, 0.0), (5, 0.0), (-1, 0.0), (-3, 0.5)]
+
+
+@pytest.mark.parametrize("dtype", [F, D])
+@pytest.mark.parametrize(("number", "offset"), KERNELS)
+@pytest.mark.parametrize(
+    ("n", "m", "p"), [(1, 1, 1), (12, 32, 3), (13, 33, 8), (40, 70, 0), (30, 50, 40)]
+)
+def test_tiles_are_kernel_values_and_their_sums(level, dtype, number, offset, n, m, p):
+    X, Z, hx, hz, _ = points(n, m, p, dtype)
+    scale = dtype(1 / np.sqrt(max(p, 1)))
+    X, Z, hx, hz = X * scale, Z * scale, hx * scale**2, hz * scale**2
+    x, z = groups_of(X, hx, 12), groups_of(Z, hz, 128 // X.itemsize)
+    K = plain_values(X, Z, number, offset)
+    # Products of p terms and two norms, the slope of the kernel, and a few roundings more.
+    bound = (p + 20) * 8 * EPS[dtype] * max(1.0, np.abs(K).max())
+    out = np.full((n + 3, m), 7.0, dtype)
+    places = np.random.default_rng(0).permutation(n + 3)[:n]
+    _native.fill_tiles(x, z, places, out, number, offset)
+    np.testing.assert_allclose(out[places], K.astype(D), rtol=0, atol=bound)
+    assert (np.delete(out, places, axis=0) == 7.0).all()
+    if dtype is F and number >= 0:
+        short = np.zeros((n + 3, m), np.uint16)
+        _native.fill_tiles(x, z, places, short, number, offset)
+        np.testing.assert_allclose(short[places] / 65535, K.astype(D), rtol=0, atol=bound + 8e-6)
+    for vectors in (1, 2):
+        w = np.zeros((vectors, 12 * len(x)), dtype)
+        w[:, :n] = np.random.default_rng(1).normal(size=(vectors, n))
+        sums = np.ones((vectors, len(z) * 128 // X.itemsize))
+        _native.weigh_tiles(x, z, w, sums, number, offset)
+        sizes = (np.abs(w[:, :n]) @ np.abs(K)).astype(D) + np.abs(w).sum() * max(
+            1.0, np.abs(K).max()
+        )
+        exact = 1 + (w[:, :n].astype(L) @ K).astype(D)
+        assert (np.abs(sums[:, :m] - exact) <= (p + 40) * 8 * EPS[dtype] * sizes + 1e-15).all()
+
+
+def test_tiles_have_the_same_bits_at_fused_levels():
+    X, Z, hx, hz, _ = points(30, 70, 9, F)
+    x, z = groups_of(X, hx, 12), groups_of(Z, hz, 32)
+    w = np.random.default_rng(1).normal(size=(2, 36)).astype(F)
+
+    def compute():
+        results = []
+        for number, offset in KERNELS:
+            sums, out = np.zeros((2, 96)), np.zeros((30, 70), F)
+            _native.weigh_tiles(x, z, w, sums, number, offset)
+            _native.fill_tiles(x, z, np.arange(30), out, number, offset)
+            results += [sums, out]
+        return results
+
+    for other in at_levels(FUSED[1:], compute):
+        for one, two in zip(at_levels(FUSED[:1], compute)[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("dtype", [F, D, np.uint16])
+def test_new_rows_of_a_square_become_its_columns(level, dtype):
+    K = np.arange(50 * 50, dtype=dtype).reshape(50, 50)
+    places = np.random.default_rng(2).permutation(50)[:19]
+    among = np.zeros(50, dtype=bool)
+    among[places] = True
+    expected = K.copy()
+    for s in np.flatnonzero(~among):
+        expected[s, places] = K[places, s]
+    for first, last in ((0, 20), (20, 50)):
+        _native.mirror_rows(K, places, among, first, last)
+    np.testing.assert_array_equal(K, expected)

@@ -9,7 +9,7 @@ import pytest
 import data
 from mercer.gram import Dense, Tiled
 from mercer.gram.indexed import Indexed
-from mercer.kernels import Gaussian, Linear
+from mercer.kernels import Gaussian, Linear, Matern
 from mercer.losses import (
     Absolute,
     EpsilonInsensitive,
@@ -114,7 +114,8 @@ def test_steps_from_anywhere_are_those_of_plain_numpy(loss, n_groups):
     for steps in range(1, 7):
         plain, _ = pair_steps(K, start, terms, group, n_groups, 0.0, steps)
         a = start.copy()
-        taken, _ = compiled_steps(K, a, up, down, pack(terms), ends, 0.0, steps, 100)
+        slope = up.copy(), down.copy()
+        taken, _ = compiled_steps(K, a, *slope, pack(terms), ends, 0.0, steps, 100)
         assert taken == steps
         np.testing.assert_allclose(a, plain, atol=1e-7 * np.max(np.abs(plain)))
 
@@ -224,7 +225,9 @@ def test_drawn_working_sets_save_kernel_values_where_most_coefficients_are_bound
     # Labels at random: nearly every support vector is at its bound.
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(4000, 5)), np.where(rng.uniform(size=4000) < 0.4, 1.0, -1.0)
-    risk = RegularizedRisk(Hinge(), Tiled(Gaussian(3.0), X), y, 1.0, np.ones((4000, 1)))
+    # A kernel without register tiles, whose rows are dear.
+    K = Tiled(Matern(3.0, nu=0.5), X)
+    risk = RegularizedRisk(Hinge(), K, y, 1.0, np.ones((4000, 1)))
     drawn = minimize(risk, SMO())
     monkeypatch.setattr("mercer.solvers.smo.MIN_DRAWN_VIOLATION_PART", np.inf)
     worst = minimize(risk, SMO())
@@ -238,7 +241,7 @@ def test_drawn_working_sets_save_kernel_values_where_most_coefficients_are_bound
 @pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.1)])
 def test_rows_that_are_computed_at_once_lead_to_the_same_optimum(loss, monkeypatch):
     risk, _, X, _ = sample(2100, loss, seed=5)
-    tiled = RegularizedRisk(loss, Tiled(Gaussian(1.0), X), risk.y, risk.c, risk.B)
+    tiled = RegularizedRisk(loss, Tiled(Matern(1.0, nu=0.5), X), risk.y, risk.c, risk.B)
     whole = minimize(tiled, SMO())
     monkeypatch.setattr("mercer.solvers.smo.MAX_STORED_ROWS", 0)
     parts = minimize(tiled, SMO())

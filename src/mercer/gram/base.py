@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer._typing import DType, LinearMap, PointsLike
 from mercer.gram.factor import MAX_BYTES, Solve, by_cholesky
+from mercer.kernels.packed_tiles import PackedPoints
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices
 from mercer.kernels.roundoff import Roundoff
 
@@ -130,6 +131,10 @@ class Gram(ABC):
 
     def roundoff(self) -> Roundoff | None:
         """Return proved bounds on the errors of float32 values and their sums; None if unknown."""
+        return None
+
+    def packed(self) -> PackedPoints | None:
+        """Return the points for register tiles; None if K has none."""
         return None
 
     def single(self) -> Gram:

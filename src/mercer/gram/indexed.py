@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mercer._typing import DType, PointsLike
 from mercer.gram.base import EVERYTHING, Gram, Index, positions
+from mercer.kernels.packed_tiles import PackedPoints
 from mercer.kernels.points import BLOCK_BYTES, Array, row_slices, take
 from mercer.kernels.roundoff import Roundoff
 
@@ -105,6 +106,15 @@ class Indexed(Gram):
         np.add.at(whole, self.index, v)
         below, back = np.unique(self.index[rows], return_inverse=True)
         return self.gram.product(whole, below)[back]
+
+    def packed(self) -> PackedPoints | None:
+        return self._packed
+
+    @cached_property
+    def _packed(self) -> PackedPoints | None:
+        """The points here, prepared once."""
+        below = self.gram.packed()
+        return None if below is None else below.take(self.index)
 
     def roundoff(self) -> Roundoff | None:
         known = self.gram.roundoff()

@@ -76,6 +76,11 @@ class RowStore:
         self.evaluations += n * n
 
     @property
+    def keeps(self) -> bool:
+        """Whether there is room for rows."""
+        return len(self._store) > 0
+
+    @property
     def is_complete(self) -> bool:
         """Whether no row is missing."""
         return self._filled == self.K.shape[0]
@@ -194,6 +199,14 @@ class RowStore:
         self._slot[index] = slots
         self._owner[slots] = index
         self._used[slots] = self._clock
+
+    def has(self, index: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Answer which rows are kept."""
+        return np.asarray(self._slot[index] >= 0)
+
+    def row(self, i: int) -> Array:
+        """Return a row that is kept; the caller must not write to it."""
+        return np.asarray(self._store[self._slot[i]])
 
     def spent(self) -> int:
         """Return the number of kernel values computed since this was asked before."""

@@ -15,6 +15,7 @@ from mercer.gram.base import EVERYTHING, Gram, Index, nonzero_rows, positions
 from mercer.gram.lasting import SolverCache
 from mercer.kernels.base import Evaluator, Kernel, into
 from mercer.kernels.kept_rows import KeptRows
+from mercer.kernels.packed_tiles import PackedPoints, has_rows
 from mercer.kernels.points import (
     BLOCK_BYTES,
     Array,
@@ -169,10 +170,24 @@ class Tiled(Gram):
     def add_rows(
         self, F: NDArray[np.float64], index: Index, t: Array, out: Array | None = None
     ) -> None:
-        if isinstance(self._evaluate, TiledEvaluator):
+        packed = self.packed()
+        if packed is not None and (out is None or has_rows(out, packed.columns.dtype)):
+            packed.add(F, positions(index, self.shape[0]), t, out)
+        elif isinstance(self._evaluate, TiledEvaluator):
             self._evaluate.add(F, take(self.X, positions(index, self.shape[0])), t, out)
         else:
             super().add_rows(F, index, t, out)
+
+    def packed(self) -> PackedPoints | None:
+        return self._packed
+
+    @cached_property
+    def _packed(self) -> PackedPoints | None:
+        """All points for register tiles, prepared once."""
+        known = self._evaluate
+        if not (isinstance(known, TiledEvaluator) and known.tiles is not None):
+            return None
+        return known.tiles.packed()
 
     def _parts(self, n: int) -> Any:
         return row_slices(n, 1, self._tile)

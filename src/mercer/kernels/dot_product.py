@@ -38,13 +38,21 @@ class DotProduct(Kernel):
     def _profile(self, t: Array) -> None:
         """Turn inner products into kernel values, in place."""
 
+    @property
+    def _powers(self) -> tuple[int, float, float] | None:
+        """Degree, gamma and coef0 of a power of the inner product, which has compiled tiles."""
+        return None
+
     def against(self, Z: Data) -> Evaluator:
         def general(X: Data, like: Data) -> Array:
             K = dot(X, like)
             self._profile(K)
             return K
 
-        return TiledEvaluator(as_points(Z), lambda single: DotTiles(single, self._profile), general)
+        return TiledEvaluator(as_points(Z), self._tiles, general)
+
+    def _tiles(self, Z: Array) -> DotTiles:
+        return DotTiles(Z, self._profile, self._powers)
 
     def symmetric(self, X: Data) -> Array:
         X = as_points(X)
@@ -73,6 +81,10 @@ class Linear(DotProduct):
 
     def root(self, X: Data) -> Data:
         return as_points(X)
+
+    @property
+    def _powers(self) -> tuple[int, float, float] | None:
+        return 1, 1.0, 0.0
 
     def _profile(self, t: Array) -> None:
         pass
@@ -139,6 +151,11 @@ class Polynomial(DotProduct):
             In the order of :func:`monomials`, degree by degree, without degrees that do not occur.
         """
         return monomial_features(X, self.series())
+
+    @property
+    def _powers(self) -> tuple[int, float, float] | None:
+        degree = int(self.degree)
+        return (degree, float(self.gamma), float(self.coef0)) if degree else None
 
     def _profile(self, t: Array) -> None:
         _affine(t, self.gamma, self.coef0)

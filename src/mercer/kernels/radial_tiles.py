@@ -35,6 +35,7 @@ from mercer._native import (
     weigh_powers,
 )
 from mercer._typing import DType
+from mercer.kernels.packed_tiles import PackedPoints
 from mercer.kernels.points import Array, Data, chunks, pieces
 from mercer.kernels.roundoff import Roundoff, precision_of
 from mercer.kernels.tile_sizes import LOWEST, LOWEST_DOUBLE
@@ -56,6 +57,9 @@ ROOT_LOG2_E = math.sqrt(LOG2_E)
 # time of one core.
 QUICK = 4096
 
+
+# How many times the errors allowed to values those of register tiles may be, at most points.
+PACKED_ERROR_RATIO = 20.0
 
 NOWHERE = np.empty(0, dtype=np.intp)
 
@@ -131,7 +135,7 @@ class RadialTiles(Tiles):
     slope : float, default=1.0
         Minus twice the derivative of the profile at zero, infinite if it is not smooth.
     twice : {3, 5}, optional
-        Twice the nu of a Matern kernel, which has compiled passes.
+        Twice the nu of a Matern kernel, which has compiled passes and register tiles.
 
     Examples
     --------
@@ -154,6 +158,7 @@ class RadialTiles(Tiles):
         self.Z = Z
         self.profile = profile
         self.twice = twice
+        self.kernel = 0 if profile is None else twice
         self.precision = precision_of(Z.dtype, p)
         self.lowest_power = LOWEST_POWER[Z.dtype]
         # Powers of two are cheaper than those of e: the Gaussian's t is in units of log 2.
@@ -236,6 +241,16 @@ class RadialTiles(Tiles):
         s += rounding * (2.0 * np.sqrt(h) + np.sqrt(s)) ** 2
         return np.asarray((-self.unit * s).astype(self.dtype))
 
+    def packed(self) -> PackedPoints | None:
+        # Pairs are not computed again from their differences there: who sums such values bounds
+        # their errors, or puts sums right in float64.
+        if self.kernel is None or not self.finite:
+            return None
+        errors = self.half * self.precision.rounding
+        if 8 * np.count_nonzero(errors > PACKED_ERROR_RATIO * self.allowed) > self.m:
+            return None
+        return PackedPoints(self.columns, self.half, self.kernel)
+
     def roundoff(self) -> Roundoff | None:
         r"""Bound the errors of a Gaussian, in which every rounding has its worst size.
 
@@ -251,7 +266,7 @@ class RadialTiles(Tiles):
 
         hence by :math:`E = u (c S + \tfrac32 \omega^2)` with :math:`c = p/2 + 11`, or
         :math:`p + 16`. A value is off by :math:`e^E - 1` of itself, and a power, the product with a
-        weight and the sum of four add eight roundings. As in :mod:`.bounded_products`,
+        weight and the sum of twelve add sixteen roundings. As in :mod:`.bounded_products`,
         :math:`S \le \max(h_x, \bar h) (1 + \sqrt{h_z / \bar h})^2`. Pairs in which E is not small
         although :math:`h_x` is are so far apart that both values are zero.
         """
@@ -266,7 +281,7 @@ class RadialTiles(Tiles):
             weight = (1.0 + np.sqrt(h / middle)) ** 2
         E = u * (c * np.maximum(h, middle) + 1.5 * omega**2 / self.unit)
         # Some per cent for products of roundings, which are of the second order in E.
-        return Roundoff(np.where(4.0 * E < 0.02, 1.1 * (E + 8.0 * u), np.inf), weight, 1e-15)
+        return Roundoff(np.where(4.0 * E < 0.02, 1.1 * (E + 16.0 * u), np.inf), weight, 1e-15)
 
     def left(self, X: Array, origin: Array | None = None) -> TileRows:
         if self.near:

@@ -88,7 +88,7 @@ class Roundoff(NamedTuple):
     tail: float
 
     def of_sums(self, sizes: Array, total: float) -> Array:
-        r"""Bound the error of sums :math:`\sum_j t_j \hat k_{ij}`, also in float32, four at a time.
+        r"""Bound the error of sums :math:`\sum_j t_j \hat k_{ij}`, twelve in float32.
 
         Parameters
         ----------

@@ -9,12 +9,12 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from mercer._native import add_rows, weigh, weigh_both
 from mercer._threads import map_blocks
 from mercer._typing import DType
 from mercer.kernels.kept_rows import KeptRows
+from mercer.kernels.packed_tiles import PackedPoints, has_rows, row_memory
 from mercer.kernels.points import (
     Array,
     Data,
@@ -89,6 +89,10 @@ class Tiles(ABC):
         """
         return None
 
+    def packed(self) -> PackedPoints | None:
+        """Return the points Z for register tiles; None if there are none of this kernel."""
+        return None
+
     @abstractmethod
     def _rows(self, X: Array) -> Any:
         """Prepare points on the left: :class:`TileRows`, or those of the parts of a kernel."""
@@ -102,10 +106,10 @@ class Tiles(ABC):
         n, m = len(X), self.m
         if out is None:
             out = np.empty((n, m), dtype=self.dtype)
-        elif not _has_rows(out, self.dtype):
+        elif not has_rows(out, self.dtype):
             out[...] = self(X)
             return out
-        flat = _memory(out)
+        flat = row_memory(out)
         for part in pieces(0, n, self.height):
             rows = self._rows(X[part])
             for columns in pieces(0, m, self._width(part)):
@@ -165,7 +169,7 @@ class Tiles(ABC):
                     flat, step = K.reshape(-1), m
                 else:
                     K, step = out[part, columns], out.strides[0] // out.itemsize
-                    flat = _memory(out)[part.start * step + columns.start :]
+                    flat = row_memory(out)[part.start * step + columns.start :]
                 self._tile(rows, columns, K, flat)
                 add_rows(F[..., columns], flat, step * np.arange(n), weights)
 
@@ -285,7 +289,7 @@ class Tiles(ABC):
 
     def _fill(self, X: Array, out: Array) -> None:
         """Write the kernel values of a block of points on the left and the first points of Z."""
-        rows, flat = self._rows(X), _memory(out)
+        rows, flat = self._rows(X), row_memory(out)
         for columns in pieces(0, out.shape[1], self._width(slice(0, len(X)))):
             self._tile(rows, columns, out[:, columns], flat[columns.start :])
 
@@ -309,6 +313,8 @@ class DotTiles(Tiles):
     Z : (m, p) array of float32 or float64
     profile : callable
         Turns inner products into kernel values, in place.
+    powers : (int, float, float), optional
+        Degree, gamma and coef0 of a profile that is a power.
 
     Examples
     --------
@@ -318,10 +324,22 @@ class DotTiles(Tiles):
            [2., 4.]], dtype=float32)
     """
 
-    def __init__(self, Z: Array, profile: Callable[[Array], None]) -> None:
+    def __init__(
+        self,
+        Z: Array,
+        profile: Callable[[Array], None],
+        powers: tuple[int, float, float] | None = None,
+    ) -> None:
         super().__init__(Z)
-        self.profile = profile
+        self.profile, self.powers = profile, powers
         self.columns = np.ascontiguousarray(Z.T)
+
+    def packed(self) -> PackedPoints | None:
+        if self.powers is None:
+            return None
+        degree, gamma, coef0 = self.powers
+        units = (self.columns * np.sqrt(gamma)).astype(self.dtype, copy=False)
+        return PackedPoints(units, np.zeros(self.m, dtype=self.dtype), -degree, coef0)
 
     def _rows(self, X: Array) -> TileRows:
         return TileRows(X, X, *[X[:0, 0]] * 3)
@@ -456,7 +474,7 @@ class TiledEvaluator:
 
     def add(self, F: Array, X: Data, t: Array, out: Array | None = None) -> None:
         """Add ``t' k(X, Z)`` to `F`, keeping the kernel values in `out` if it is given."""
-        fits = self._fits(X) and (out is None or _has_rows(out, X.dtype))
+        fits = self._fits(X) and (out is None or has_rows(out, X.dtype))
         if fits and self.tiles is not None:
             self.tiles.add(F, X, t, out)
             return
@@ -483,17 +501,3 @@ def copy_to(D: Array, target: Array) -> None:
     """Copy a tile to its place, unless it was computed there."""
     if D is not target:
         target[...] = D
-
-
-def _has_rows(out: Array, dtype: DType) -> bool:
-    """Whether rows are contiguous and follow each other, whatever lies between them."""
-    (down, across), size = out.strides, dtype.itemsize
-    return out.dtype == dtype and across == size and down >= 0 and down % size == 0
-
-
-def _memory(out: Array) -> Array:
-    """Return the memory from the first to the last entry of a matrix with contiguous rows."""
-    if not out.size:
-        return np.empty(0, dtype=out.dtype)
-    size = (out.shape[0] - 1) * (out.strides[0] // out.itemsize) + out.shape[1]
-    return as_strided(out, (size,), (out.itemsize,))

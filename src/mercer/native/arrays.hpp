@@ -110,8 +110,11 @@ struct TypedLoops {
     void (*add_rows)(double*, double*, Size, const T*, Vector<const Index>, const double*, const double*);
     void (*assemble)(Matrix<T>, Matrix<const T>, Vector<const Index>, const Index*, Vector<const Index>, const Index*,
                      Matrix<const T>, Vector<const Index>);
-    double (*pair_loop)(Matrix<const T>, double*, const double*, Matrix<T>, Vector<const Unsigned>, double, Index, Index,
-                        Size, Index*);
+    void (*weigh_tiles)(Matrix<const T>, Matrix<const T>, Matrix<const T>, Matrix<double>, Index, double);
+    void (*fill_tiles)(Matrix<const T>, Matrix<const T>, Vector<const Index>, Matrix<T>, Index, double);
+    double (*pair_loop)(Matrix<const T>, double*, const double*, Matrix<T>, Vector<const Unsigned>, const Unsigned*, double,
+                        Index, Index, Size, Index*);
+    void (*mirror_rows)(Matrix<T>, Vector<const Index>, const bool*, Size, Size);
     double (*sweep)(Factor<T>, Sweep);
     void (*descend)(Matrix<const T>, Tree, Index*);
 };
@@ -119,6 +122,11 @@ struct TypedLoops {
 struct Loops {
     TypedLoops<float> single;
     TypedLoops<double> twofold;
+    void (*fill_short_tiles)(Matrix<const float>, Matrix<const float>, Vector<const Index>, Matrix<std::uint16_t>, Index,
+                             double);
+    double (*short_pair_loop)(Matrix<const std::uint16_t>, double*, const double*, Matrix<float>, Vector<const Unsigned>,
+                              const Unsigned*, double, Index, Index, Size, Index*);
+    void (*mirror_short_rows)(Matrix<std::uint16_t>, Vector<const Index>, const bool*, Size, Size);
     void (*in_single_units)(Matrix<const double>, const double*, const double*, Matrix<float>, float*);
     void (*raise_two_square)(Matrix<double>, const double*);
     void (*matern_square)(Matrix<double>, const double*, int);

@@ -26,6 +26,7 @@ constexpr const char* FORMATS = std::is_same_v<T, double>          ? "d"
                                 : std::is_same_v<T, float>         ? "f"
                                 : std::is_same_v<T, bool>          ? "?"
                                 : std::is_same_v<T, std::uint8_t>  ? "B"
+                                : std::is_same_v<T, std::uint16_t> ? "H"
                                 : std::is_same_v<T, std::uint32_t> ? "IL"
                                 : std::is_signed_v<T>              ? "lq"
                                                                    : "LQ";
@@ -184,8 +185,64 @@ void expect_units(Matrix<const T> X, Vector<const double> origin, Vector<const d
     expect(X.rows == units.rows && X.columns == units.columns && X.rows == half.size, "points and results differ in shape");
 }
 
+// Groups of rows and of columns for tiles: features and half norms side by side, and the number of a kernel.
+template <class T>
+void expect_groups(Matrix<T> x, Matrix<T> z, Index number) {
+    constexpr Size lanes = 2 * 64 / sizeof(T);
+    expect(z.columns >= lanes && z.columns % lanes == 0, "there are no groups of columns");
+    expect(x.columns == z.columns / lanes * 12, "rows and columns differ in features");
+    expect(number <= 0 || number == 3 || number == 5, "twice nu is 3 or 5, or 0 for a Gaussian");
+}
+
+template <class T, class Out>
+void expect_places(Matrix<T> x, Matrix<T> z, Vector<const Index> places, Matrix<Out> out) {
+    constexpr Size lanes = 2 * 64 / sizeof(T);
+    expect(places.size <= 12 * x.rows && places.size + 12 > 12 * x.rows, "rows and places differ in number");
+    expect(out.columns <= lanes * z.rows, "there are no such columns");
+    expect_below(places, out.rows, "there is no such place");
+}
+
+// Loops over a square of kernel values of type S and derivatives of type T; which ones, its level decides at each call.
+template <class S, class T, class Pairs, class Mirror>
+void bind_pairs(nb::module_& m, Pairs pairs, Mirror mirror) {
+    m.def("pair_loop", [=](Matrix<const S> K, Vector<double> a, Matrix<const double> terms, Matrix<T> state,
+                           Vector<const Unsigned> ends, Vector<const Unsigned> runs, double tol, Index max_iter, Index idle) {
+        expect(a.size > 1 && K.rows >= a.size - 1 && K.columns >= a.size - 1, "matrix and coefficients differ in number");
+        expect(terms.rows == a.size && terms.columns == 8 && terms.stride == 8, "terms are rows of eight");
+        expect(state.rows >= 5 && state.columns >= a.size, "there is too little room for derivatives");
+        expect(ends.size > 1 && runs.size % 2 == 0, "there are no groups");
+        expect_offsets(ends.data, ends.size, runs.size / 2, "groups are no parts of the runs");
+        for (Size k = 0; k < runs.size; k += 2) {
+            expect(runs.data[k] <= runs.data[k + 1] && runs.data[k + 1] < a.size, "groups are no parts of the samples");
+        }
+        Index taken = 0;
+        const double violation = pairs()(K, a.data, terms.data, state, ends, runs.data, tol, max_iter, idle, a.size - 1, &taken);
+        return std::make_pair(taken, violation);
+    }, Released());
+    m.def("mirror_rows", [=](Matrix<S> K, Vector<const Index> places, Vector<const bool> among, Size first, Size last) {
+        expect(K.rows == K.columns, "no square");
+        expect(first <= last && last <= K.rows && among.size == K.rows, "there are no such rows");
+        expect_below(places, K.rows, "there is no such place");
+        mirror()(K, places, among.data, first, last);
+    }, Released());
+}
+
 template <class T>
 void bind_typed(nb::module_& m) {
+    m.def("weigh_tiles", [](Matrix<const T> x, Matrix<const T> z, Matrix<const T> weights, Matrix<double> sums, Index number,
+                            double offset) {
+        expect_groups(x, z, number);
+        expect(weights.rows == sums.rows && (sums.rows == 1 || sums.rows == 2), "there are one or two vectors of weights");
+        expect(weights.columns == 12 * x.rows, "rows and weights differ in number");
+        expect(sums.columns == 2 * 64 / sizeof(T) * z.rows, "columns and sums differ in number");
+        typed<T>().weigh_tiles(x, z, weights, sums, number, offset);
+    }, Released());
+    m.def("fill_tiles", [](Matrix<const T> x, Matrix<const T> z, Vector<const Index> places, Matrix<T> out, Index number,
+                           double offset) {
+        expect_groups(x, z, number);
+        expect_places(x, z, places, out);
+        typed<T>().fill_tiles(x, z, places, out, number, offset);
+    }, Released());
     m.def("in_units", [](Matrix<const T> X, Vector<const double> origin, Vector<const double> factor, Matrix<T> units, Vector<T> half) {
         expect_units(X, origin, factor, units, half);
         typed<T>().in_units(X, origin.data, factor.data, units, half.data);
@@ -262,17 +319,7 @@ void bind_typed(nb::module_& m) {
         if (reads) expect_below(columns, store.columns, "there is no such sample");
         typed<T>().assemble(out, old, here, there.data, added, slots.data, store, columns);
     }, Released());
-    m.def("pair_loop", [](Matrix<const T> K, Vector<double> a, Matrix<const double> terms, Matrix<T> state,
-                          Vector<const Unsigned> ends, double tol, Index max_iter, Index idle) {
-        expect(a.size > 1 && K.rows >= a.size - 1 && K.columns >= a.size - 1, "matrix and coefficients differ in number");
-        expect(terms.rows == a.size && terms.columns == 8 && terms.stride == 8, "terms are rows of eight");
-        expect(state.rows >= 5 && state.columns >= a.size, "there is too little room for derivatives");
-        expect(ends.size > 1, "there are no groups");
-        expect_offsets(ends.data, ends.size, a.size - 1, "groups are no parts of the samples");
-        Index taken = 0;
-        const double violation = typed<T>().pair_loop(K, a.data, terms.data, state, ends, tol, max_iter, idle, a.size - 1, &taken);
-        return std::make_pair(taken, violation);
-    }, Released());
+    bind_pairs<T, T>(m, [] { return typed<T>().pair_loop; }, [] { return typed<T>().mirror_rows; });
     m.def("sweep", [](Vector<const Unsigned> starts, Vector<const std::uint32_t> columns, Vector<const T> values,
                       Matrix<const double> B, Vector<const double> rho, Matrix<double> rows, Vector<double> w, Vector<double> beta,
                       Vector<const Unsigned> active, Vector<const Unsigned> blocks, Size size, double limit, Vector<bool> resting) {
@@ -351,6 +398,13 @@ NB_MODULE(_native, m) {
 
     bind_typed<float>(m);
     bind_typed<double>(m);
+    bind_pairs<std::uint16_t, float>(m, [] { return loops->short_pair_loop; }, [] { return loops->mirror_short_rows; });
+    m.def("fill_tiles", [](Matrix<const float> x, Matrix<const float> z, Vector<const Index> places, Matrix<std::uint16_t> out,
+                           Index number, double offset) {
+        expect_groups(x, z, number);
+        expect_places(x, z, places, out);
+        loops->fill_short_tiles(x, z, places, out, number, offset);
+    }, Released());
     m.def("in_units", [](M X, V origin, V factor, Matrix<float> units, Vector<float> half) {
         expect_units(X, origin, factor, units, half);
         loops->in_single_units(X, origin.data, factor.data, units, half.data);
@@ -411,7 +465,7 @@ NB_MODULE(_native, m) {
             const Size size = ends.data[k + 1] - ends.data[k];
             largest = size > largest ? size : largest;
         }
-        expect(lines.size >= 8 * (largest + 1) + 6 * (largest + 8) && stops.size >= d.columns + 2, "there is too little room to work");
+        expect(lines.size >= 8 * (largest + 1) + 6 * (largest + 8) && stops.size >= 3 * d.columns + 4, "there is too little room to work");
         expect(K.rows == K.columns, "no square");
         if (whole) {
             expect(K.rows >= a.size && d.rows <= 1, "matrix and samples differ in number");

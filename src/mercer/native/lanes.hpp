@@ -303,6 +303,33 @@ inline Lanes<float, bytes / 2> narrow(Lanes<double, bytes> x) {
     }
 }
 
+// Numbers from 0 to 1 in 16 bits: parts of 65,535.
+constexpr float WHOLE = 65535.0f;
+
+// Sixteen of them, times 65,535, and back; what is written lies between 0 and 65,535 and is cut to whole numbers.
+template <Size bytes = BYTES>
+inline Lanes<float, bytes> load_shorts(const std::uint16_t* p) {
+    if constexpr (bytes <= REGISTER) {
+        using Shorts = typename Lanes<std::uint16_t, bytes / 2>::Anywhere;
+        using Integers = typename Lanes<std::int32_t, bytes>::Register;
+        // By way of signed integers: without AVX-512 nothing converts others.
+        const auto whole = __builtin_convertvector(*reinterpret_cast<const Shorts*>(p), Integers);
+        return {__builtin_convertvector(whole, typename Lanes<float, bytes>::Register)};
+    } else {
+        return {load_shorts<bytes / 2>(p), load_shorts<bytes / 2>(p + bytes / 8)};
+    }
+}
+template <Size bytes>
+inline void store_shorts(std::uint16_t* p, Lanes<float, bytes> x) {
+    if constexpr (bytes <= REGISTER) {
+        using Shorts = typename Lanes<std::uint16_t, bytes / 2>::Anywhere;
+        using Integers = typename Lanes<std::int32_t, bytes>::Register;
+        *reinterpret_cast<Shorts*>(p) = __builtin_convertvector(__builtin_convertvector(x.v, Integers), Shorts);
+    } else {
+        store_shorts(p, x.low), store_shorts(p + bytes / 8, x.high);
+    }
+}
+
 // Eight numbers as doubles.
 inline Full<double> load_double(const double* p) { return load(p); }
 inline Full<double> load_double(const float* p) { return widen(load_lanes<float, BYTES / 2>(p)); }

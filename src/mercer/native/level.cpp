@@ -4,6 +4,7 @@
 #include "laplace.hpp"
 #include "matern.hpp"
 #include "small_problems.hpp"
+#include "tiles.hpp"
 #include "trees.hpp"
 
 namespace mercer::LEVEL {
@@ -11,12 +12,12 @@ namespace mercer::LEVEL {
 template <class T>
 constexpr TypedLoops<T> typed = {
     in_units<T, T>, raise_two<T>, powers_of_two<T>, exponents<T>, matern<T>, repair<T>, laplace<T>,
-    weigh<T>,    weigh_both<T>, add_rows<T>,     assemble<T>,  pair_loop<T>, sweep<T>,   descend<T>,
+    weigh<T>,    weigh_both<T>, add_rows<T>,     assemble<T>,  weigh_tiles<T>, fill_tiles<T, T>, pair_loop<T, T>, mirror_rows<T>, sweep<T>,   descend<T>,
 };
 
 extern const Loops loops;
 const Loops loops = {
-    typed<float>,  typed<double>, in_units<double, float>, raise_two_square, matern_square, weigh_slopes, weigh_powers,  weigh_matern,
+    typed<float>,  typed<double>, fill_tiles<float, std::uint16_t>, pair_loop<std::uint16_t, float>, mirror_rows<std::uint16_t>, in_units<double, float>, raise_two_square, matern_square, weigh_slopes, weigh_powers,  weigh_matern,
     weigh_and_bound, weigh_laplace, pull_back,      slopes_loop,   solve_parts,  start_parts,   measure_parts,
     rounded,       along,         fenchel_young,    newton_loop,   add_leaves,
 };

@@ -43,14 +43,23 @@ void slopes_loop(Size n, const double* F, const double* a, const double* p_pos, 
 // Take steps of maximal second-order gain; return the violation left and write their number.
 //
 // Rows of `terms` say of a sample: linear terms below and above zero, quadratic ones, how far it may shrink from below zero
-// and from above, and how far grow. Group g is the samples from ends[g] to ends[g + 1], group 0 is under no equality row.
+// and from above, and how far grow. Group g is the runs of samples from ends[g] to ends[g + 1], group 0 is under no equality
+// row; a run lies between two numbers of `runs`. Kernel values in 16 bits are parts of 65,535.
 // Rows of `state` are the derivatives up and down, the curvature along a coefficient that grows and that shrinks, and room
 // for gains. No NaN enters; infinities do, they mark the bounds.
-template <class T>
-double pair_loop(Matrix<const T> K, double* a, const double* terms, Matrix<T> state, Vector<const Unsigned> ends,
-                 double tol, Index max_iter, Index idle, Size phantom, Index* taken) {
+template <class S, class T>
+double pair_loop(Matrix<const S> K, double* a, const double* terms, Matrix<T> state, Vector<const Unsigned> ends,
+                 const Unsigned* runs, double tol, Index max_iter, Index idle, Size phantom, Index* taken) {
     using L = Full<T>;
     constexpr Size N = COUNT<T>;
+    constexpr T unit = std::is_same_v<S, T> ? T(1) : T(1) / T(WHOLE);
+    auto values = [](const S* p) {
+        if constexpr (std::is_same_v<S, T>) {
+            return load(p);
+        } else {
+            return load_shorts(p);
+        }
+    };
     T* up = state.data;
     T *down = up + state.stride, *grown = down + state.stride, *shrunk = grown + state.stride, *gain = shrunk + state.stride;
     const T far = T(INFINITE), flat = T(FLAT);
@@ -61,29 +70,31 @@ double pair_loop(Matrix<const T> K, double* a, const double* terms, Matrix<T> st
         // Carry the last step over to all derivatives, and find the group of largest violation.
         T violation = 0, lowest = 0;
         Size chosen = 0;
-        const T *K_i = K.data + i * K.stride, *K_j = K.data + j * K.stride;
+        const S *K_i = K.data + i * K.stride, *K_j = K.data + j * K.stride;
         for (Size g = 0; g + 1 < ends.size; g++) {
             T low = g ? far : T(0), high = -low;
             L lows = all<L>(low), highs = all<L>(high);
-            Size s = ends.data[g];
-            const Size end = ends.data[g + 1];
-            for (; s + N <= end; s += N) {
-                const L change = fused(t_i, load(K_i + s), t_j * load(K_j + s));
-                const L u = load(up + s) + change, d = load(down + s) + change;
-                store(up + s, u);
-                store(down + s, d);
-                lows = lesser(lows, u);
-                highs = greater(highs, d);
+            for (Size run = ends.data[g]; run < ends.data[g + 1]; run++) {
+                Size s = runs[2 * run];
+                const Size end = runs[2 * run + 1];
+                for (; s + N <= end; s += N) {
+                    const L change = fused(t_i, values(K_i + s), t_j * values(K_j + s));
+                    const L u = load(up + s) + change, d = load(down + s) + change;
+                    store(up + s, u);
+                    store(down + s, d);
+                    lows = lesser(lows, u);
+                    highs = greater(highs, d);
+                }
+                for (; s < end; s++) {
+                    const T change = fused(t_i, T(K_i[s]), t_j * T(K_j[s]));
+                    up[s] += change;
+                    down[s] += change;
+                    low = lesser_of(low, up[s]);
+                    high = greater_of(high, down[s]);
+                }
             }
-            low = least(lows);
-            high = most(highs);
-            for (; s < end; s++) {
-                const T change = fused(t_i, K_i[s], t_j * K_j[s]);
-                up[s] += change;
-                down[s] += change;
-                low = lesser_of(low, up[s]);
-                high = greater_of(high, down[s]);
-            }
+            low = lesser_of(low, least(lows));
+            high = greater_of(high, most(highs));
             if (high - low > violation) {
                 violation = high - low;
                 lowest = low;
@@ -97,31 +108,37 @@ double pair_loop(Matrix<const T> K, double* a, const double* terms, Matrix<T> st
         steps++;
         // The one that gains most by growing, to first order, and its best partner to second.
         const Size first = ends.data[chosen], last = ends.data[chosen + 1];
-        i = find(up, first, last, lowest, phantom);
-        const T base = grown[i], twice = i < phantom ? T(2) : T(0);
-        const T* row = K.data + (i < phantom ? i : first) * K.stride;
+        auto place = [&](const T* x, T value) {
+            Size s = phantom;
+            for (Size run = first; run < last && s == phantom; run++) s = find(x, runs[2 * run], runs[2 * run + 1], value, phantom);
+            return s;
+        };
+        i = place(up, lowest);
+        const T base = grown[i], twice = i < phantom ? T(2) * unit : T(0);
+        const S* row = K.data + (i < phantom ? i : 0) * K.stride;
         T best = chosen ? T(0) : lowest * lowest / greater_of(base, flat);
-        {
-            L bests = all<L>(best);
-            Size s = first;
-            for (; s + N <= last; s += N) {
+        L bests = all<L>(best);
+        for (Size run = first; run < last; run++) {
+            Size s = runs[2 * run];
+            const Size end = runs[2 * run + 1];
+            for (; s + N <= end; s += N) {
                 const L x = greater(load(down + s) - lowest, L{});
-                const L bend = greater(fused(-twice, load(row + s), base + load(shrunk + s)), all<L>(flat));
+                const L bend = greater(fused(-twice, values(row + s), base + load(shrunk + s)), all<L>(flat));
                 const L here = x * x / bend;
                 store(gain + s, here);
                 bests = greater(bests, here);
             }
-            best = most(bests);
-            for (; s < last; s++) {
+            for (; s < end; s++) {
                 const T x = greater_of(down[s] - lowest, T(0));
-                gain[s] = x * x / greater_of(fused(-twice, row[s], base + shrunk[s]), flat);
+                gain[s] = x * x / greater_of(fused(-twice, T(row[s]), base + shrunk[s]), flat);
                 best = greater_of(best, gain[s]);
             }
         }
-        j = find(gain, first, last, best, phantom);
+        best = greater_of(best, most(bests));
+        j = place(gain, best);
         double cross = 0.0;
         if (i < phantom && j < phantom) {
-            cross = 2.0 * double(K.data[i * K.stride + j]);
+            cross = 2.0 * double(unit) * double(K.data[i * K.stride + j]);
         } else if (chosen) {
             *taken = steps;
             return INFINITE;
@@ -139,7 +156,7 @@ double pair_loop(Matrix<const T> K, double* a, const double* terms, Matrix<T> st
         a[i] = t == room_i ? end_i : a_i + t;
         a[j] = t == room_j ? end_j : a_j - t;
         unmoved = a[i] != a_i || a[j] != a_j ? 0 : unmoved + 1;
-        t_i = T(t), t_j = T(-t);
+        t_i = T(t) * unit, t_j = T(-t) * unit;
         // The two derivatives change their branch as well; the pass above adds the step to them.
         for (int second = 0; second < 2; second++) {
             const Size k = second ? j : i;
@@ -150,12 +167,29 @@ double pair_loop(Matrix<const T> K, double* a, const double* terms, Matrix<T> st
             const double q_right = of[2 + right], q_left = of[2 + left];
             up[k] = x < of[7] ? T(F + of[right] + q_right * x) : far;
             down[k] = x > of[4] ? T(F + of[left] + q_left * x) : -far;
-            grown[k] = T(double(K.data[k * K.stride + k]) + q_right);
-            shrunk[k] = T(double(K.data[k * K.stride + k]) + q_left);
+            const double diagonal = double(unit) * double(K.data[k * K.stride + k]);
+            grown[k] = T(diagonal + q_right);
+            shrunk[k] = T(diagonal + q_left);
         }
         // The phantom has no row to add.
         if (i == phantom) i = j, t_i = 0;
         if (j == phantom) j = i, t_j = 0;
+    }
+}
+
+// Copy some rows of a square to its columns, in the rows from `first` on that are none of them.
+//
+// Few of the rows and many of the columns at a time: what is read stays in the cache until it is written.
+template <class S>
+void mirror_rows(Matrix<S> K, Vector<const Index> places, const bool* among, Size first, Size last) {
+    constexpr Size few = 16;
+    for (Size start = 0; start < places.size; start += few) {
+        const Size stop = lesser_of(start + few, places.size);
+        for (Size s = first; s < last; s++) {
+            if (among[s]) continue;
+            S* to = K.data + s * K.stride;
+            for (Size q = start; q < stop; q++) to[places.data[q]] = K.data[Size(places.data[q]) * K.stride + s];
+        }
     }
 }
 

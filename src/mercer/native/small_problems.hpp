@@ -90,10 +90,16 @@ void solve_parts(Matrix<const double> K, Vector<const Unsigned> index, bool whol
             grown[s] = diagonal + row[2 + right];
             shrunk[s] = diagonal + row[2 + left];
         }
-        work.stops[0] = 0;
-        for (Size g = 0; g <= q; g++) work.stops[g + 1] = cuts[g];
+        // One run a group: its numbers follow those of the groups.
+        Unsigned* runs = work.stops + q + 2;
+        for (Size g = 0; g <= q; g++) {
+            work.stops[g] = g;
+            runs[2 * g] = g ? cuts[g - 1] : 0;
+            runs[2 * g + 1] = cuts[g];
+        }
+        work.stops[q + 1] = q + 1;
         Index taken = 0;
-        pair_loop<double>(S, x, T, rows, {work.stops, q + 2}, limits.tols[k], limits.most[k], 100, m, &taken);
+        pair_loop<double, double>(S, x, T, rows, {work.stops, q + 2}, runs, limits.tols[k], limits.most[k], 100, m, &taken);
         limits.steps[k] += taken;
         double largest = 0.0;
         for (Size s = 0; s < m; s++) largest = greater_of(largest, size_of(x[s]));

@@ -26,14 +26,21 @@ def slopes(F: Array, a: Array, terms: DualTerms) -> tuple[Array, Array]:
 
 
 def survey(
-    F: Array, a: Array, terms: DualTerms, group: NDArray[np.intp], n_groups: int
+    F: Array,
+    a: Array,
+    terms: DualTerms,
+    group: NDArray[np.intp],
+    n_groups: int,
+    asleep: NDArray[np.bool_] | None = None,
 ) -> tuple[Array, Array, float, Array, Array]:
     """Return derivatives, the largest violation, and by how much each sample wants up and down.
 
     That is measured from the middle of the group's extremes, from zero without a group (-1), and
-    negative where a coefficient rests.
+    negative where a coefficient rests. Those asleep do not move.
     """
     up, down = slopes(F, a, terms)
+    if asleep is not None:
+        up[asleep], down[asleep] = np.inf, -np.inf
     violation, middle = 0.0, np.zeros(n_groups + 1)
     for g in range(-1, n_groups):
         inside = group == g
@@ -83,25 +90,38 @@ def pair_steps(
     tol: float,
     max_iter: int,
     idle: int,
+    runs: NDArray[np.uint64] | None = None,
 ) -> tuple[int, float]:
-    """Take up to ``max_iter`` steps of maximal second-order gain; ``a`` is changed in place.
+    """Take up to ``max_iter`` steps of maximal second-order gain.
 
     ``packed`` holds rows of :func:`pack`, the phantom's last. Samples before ``ends[0]`` are under
-    no equality row, those from ``ends[g]`` to ``ends[g + 1]`` under row g. The derivatives are kept
-    up to date in the dtype of ``K``. Stops at the tolerance, or after ``idle`` steps that moved
+    no equality row, those from ``ends[g]`` to ``ends[g + 1]`` under row g; with ``runs`` these are
+    numbers of runs, rows of a first sample and the one after the last. The coefficients ``a`` and
+    their derivatives ``up`` and ``down`` are changed in place, the latter in the dtype of ``K``, or
+    in float32 if that is 16 bits. Stops at the tolerance, or after ``idle`` steps that moved
     nothing. Returns (steps, violation).
     """
     n = len(a)
-    state = _aligned(5, n + 1, K.dtype)
+    short = K.dtype == np.uint16
+    state = _aligned(5, n + 1, np.float32 if short else K.dtype)
     state[0, :n] = up
     state[1, :n] = down
-    diag, q_neg, q_pos = K.diagonal(), packed[:n, 2], packed[:n, 3]
+    diag = 1.0 if short else K.diagonal()
+    q_neg, q_pos = packed[:n, 2], packed[:n, 3]
     state[2, :n] = diag + np.where(a < 0.0, q_neg, q_pos)
     state[3, :n] = diag + np.where(a > 0.0, q_pos, q_neg)
     moved, groups = np.zeros(n + 1), np.zeros(len(ends) + 1, np.uint64)
-    moved[:n], groups[1:] = a, ends
-    steps, violation = pair_loop(K, moved, packed, state, groups, tol, max_iter, idle)
-    a[:] = moved[:n]
+    moved[:n] = a
+    if runs is None:
+        runs = np.zeros((len(ends), 2), np.uint64)
+        runs[1:, 0], runs[:, 1] = ends[:-1], ends
+        groups[1:] = np.arange(1, len(ends) + 1)
+    else:
+        groups[1:] = ends
+    steps, violation = pair_loop(
+        K, moved, packed, state, groups, runs.reshape(-1), tol, max_iter, idle
+    )
+    a[:], up[:], down[:] = moved[:n], state[0, :n], state[1, :n]
     return steps, violation
 
 

@@ -377,7 +377,7 @@ def _run(
         f,
         np.empty(0 if whole else largest**2),
         np.empty(14 * largest + 56),
-        np.zeros(d.shape[1] + 2, dtype=np.uint64),
+        np.zeros(3 * d.shape[1] + 4, dtype=np.uint64),
         np.empty(0 if whole else largest + 1, dtype=np.uint64),
     )
     found.rounds[some] += 1

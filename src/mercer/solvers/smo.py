@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from mercer._threads import team
 from mercer._typing import Array
+from mercer.gram.active_square import WHOLE, ActiveSquare
 from mercer.gram.base import Gram
 from mercer.gram.lasting import Products, SolverCache
 from mercer.gram.row_store import MAX_WHOLE_ROWS, RowStore
+from mercer.kernels.packed_tiles import PackedPoints
 from mercer.kernels.roundoff import Roundoff
 from mercer.losses.base import DualTerms, QuadraticDualLoss
 from mercer.problems.reductions import infeasible
@@ -68,6 +70,16 @@ MAX_IDLE_WORKING_SETS, EPS = 2, float(np.finfo(np.float64).eps)
 # many, or so many a sample. On stiff problems, with weights of 1e9 and rows that are nearly
 # combinations of others, pairs would need days.
 CREEPING_STEPS, CREEPING_STEPS_PER_ROW = 1e7, 100
+# With fewer features a row is computed again in the time that it takes to read it.
+MIN_KEPT_FEATURES = 64
+# Largest square of active samples, and samples that enter it at once.
+MAX_ACTIVE_ROWS, MAX_ENTERING_ACTIVE_ROWS = 16384, 1024
+# An epoch ends when the violation has fallen to this part, or when what 16 bits may have added to
+# products (four standard deviations) is more than this part of it.
+EPOCH_VIOLATION_PART, SHORT_ERROR_PART = 0.1, 0.05
+# Samples sleep for an epoch if they are farther from moving than this part of the violation of the
+# first epoch, and than so many violations.
+ASLEEP_FIRST_PART, ASLEEP_VIOLATIONS = 0.15, 2.0
 # Relative distance from a bound that is rounding.
 BOUND_ROUNDING = 1e-12
 # Rounds for columns that multipliers meet begin at this part of the targets, and end once decision
@@ -145,10 +157,16 @@ class SMO(Solver):
         rough = K.dtype != state.K.dtype
         most = state.steps + MAX_FLOAT32_STEPS_PER_ROW * risk.n if rough else np.inf
         with team():
-            store = self._store(K, lasting if rough else None)
+            packed = K.packed() if rough and risk.n > MAX_WHOLE_ROWS else None
+            keeps = packed is None or packed.n_features >= MIN_KEPT_FEATURES
+            store = self._store(K, lasting if rough else None, keeps)
             state.begin(store, K.roundoff() if rough else None)
+            square = None if packed is None else self._active_square(state, packed)
             for _ in range(MAX_CORRECTIONS):
-                self._decompose(state, store, monitor, most=most)
+                if packed is None or square is None:
+                    self._decompose(state, store, monitor, most=most)
+                else:
+                    self._in_epochs(state, packed, square, store, monitor, most)
                 if monitor.late:
                     break  # the certificate knows how far products are off at most
                 begin = monitor.elapsed
@@ -156,7 +174,8 @@ class SMO(Solver):
                 monitor.certified += monitor.elapsed - begin
                 if self._ends(state, monitor, most):
                     break
-            monitor.evaluations += store.spent()
+            monitor.evaluations += store.spent() + state.evaluations
+            monitor.evaluations += 0 if square is None else square.evaluations
             if rough and not self._ends(state, monitor):
                 # Rounding times large weights is more than the tolerance: over exact rows, then.
                 state.correct(everywhere=True)
@@ -212,15 +231,72 @@ class SMO(Solver):
                     store, best, slow = self._store(state.K), np.inf, 0
                 tol = max(least, min(0.5 * tol, 0.5 * moved))
 
-    def _store(self, K: Gram, lasting: SolverCache | None = None) -> RowStore:
+    def _store(self, K: Gram, lasting: SolverCache | None = None, keeps: bool = True) -> RowStore:
         """Return a store for rows of ``K``, beside two squares of working sets."""
         max_bytes = self.cache_bytes - 2 * self._size(K) ** 2 * K.dtype.itemsize
+        max_bytes = max_bytes if keeps else 0.0
         return RowStore(K, max_bytes) if lasting is None else lasting.rows(K, max_bytes)
 
     def _size(self, K: Gram) -> int:
         """Return the largest working set whose square fits into a part of the memory."""
         rows = np.sqrt(self.cache_bytes / 4 / K.dtype.itemsize)
         return int(np.clip(rows, 4, MAX_WORKING_SET_ROWS))
+
+    def _active_square(self, state: _State, packed: PackedPoints) -> ActiveSquare:
+        """Return the square of active samples, in a quarter of the memory."""
+        itemsize = 2 if packed.is_bounded else 4
+        rows = int(min(MAX_ACTIVE_ROWS, np.sqrt(self.cache_bytes / 4 / itemsize)))
+        groups = len(state.scale) + 1
+        return ActiveSquare(packed, state.back, state.group + 1, groups, rows)
+
+    def _in_epochs(
+        self,
+        state: _State,
+        packed: PackedPoints,
+        square: ActiveSquare,
+        rows: RowStore,
+        monitor: Monitor,
+        most: float,
+    ) -> None:
+        """Solve among active samples, while others sleep, until an epoch has nothing to add.
+
+        Within an epoch, products of active samples follow from 16 bits, and those of samples far
+        from moving not at all. At its end both are brought up to date by what has changed. Where
+        rows are kept, they take less time than that, and nobody sleeps.
+        """
+        sleeps, watched = not rows.keeps, monitor.listener is not None
+        report, idle, crept = 0.0 if watched else FIRST_REPORT_SECONDS, 0, 0.0
+        first = state.begin_epoch(square, sleeps)
+        while True:
+            up, down, violation, rise, fall = state.survey()
+            stop = state.steps > most or monitor.spent(state.steps)
+            stop |= state.creeps(violation) or idle > MAX_IDLE_WORKING_SETS
+            over = violation <= max(self.tol, EPOCH_VIOLATION_PART * first)
+            over |= state.short_error() > SHORT_ERROR_PART * violation
+            if over or stop or watched:
+                if state.wake(packed):
+                    up, down, violation, rise, fall = state.survey()
+                if stop or violation <= self.tol:
+                    return
+                if monitor.elapsed >= report:
+                    begin = monitor.elapsed
+                    if state.report(monitor, violation):
+                        return
+                    pause = 0.0 if watched else REPORT_COST_RATIO * (monitor.elapsed - begin)
+                    report = monitor.elapsed + pause
+                first = state.begin_epoch(square, sleeps)
+            W, looseness = state.active_set(up, down, rise, fall, violation, square.room)
+            square.admit(W, None if sleeps else rows)
+            before = state.steps
+            goal = max(0.5 * self.tol, looseness * violation)
+            a, F = state.step_active(square, (up, down, rise, fall), goal, monitor)
+            work = (state.steps - before) * (STEP_COST_SAMPLES + len(square.samples))
+            if looseness <= INSIDE_VIOLATION_PART and work >= MAX_CALL_WORK:
+                # Pairs creep inside: one factorization for as much time as they have taken.
+                crept += work
+                if crept >= newton_cost(int(np.count_nonzero(up == down))):
+                    a, F, crept = *state.newton_active(square, rows.K, a, F), 0.0
+            idle = 0 if state.follow(square, packed, a, F, None if sleeps else rows) else idle + 1
 
     def _decompose(
         self,
@@ -330,6 +406,12 @@ class _State:
         self._look = 0.5 * max(CREEPING_STEPS, CREEPING_STEPS_PER_ROW * risk.n)
         self._then = self._smallest = np.inf
         self.creeping = False
+        # Points whose products stay behind in an epoch, those whose products follow from 16 bits,
+        # what the epoch began with, and the squares of changes since.
+        self._asleep, self._rough = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        self._epoch: tuple[Array, Array] = self.a, self.sums
+        self._squares, self._farthest = 0.0, np.inf
+        self.evaluations = 0
         self.best: tuple[float, Answer] | None = None
 
     @cached_property
@@ -446,7 +528,139 @@ class _State:
             raise FloatingPointError(
                 "kernel values overflow or are not numbers; scale the inputs, or lower C"
             )
-        return survey(self.Ka, self.a, self.terms, self.group, len(self.scale))
+        asleep = self._asleep[self.back] if np.any(self._asleep) else None
+        return survey(self.Ka, self.a, self.terms, self.group, len(self.scale), asleep)
+
+    def begin_epoch(self, square: ActiveSquare, sleeps: bool) -> float:
+        """Begin an epoch: send samples far from moving to sleep, and return the violation."""
+        _, _, violation, rise, fall = self.survey()
+        self._epoch, self._squares = (self.a.copy(), self.sums.copy()), 0.0
+        if self._farthest == np.inf:
+            self._farthest = ASLEEP_FIRST_PART * violation
+        if sleeps:
+            far = max(self._farthest, ASLEEP_VIOLATIONS * violation)
+            awake = (np.maximum(rise, fall) >= -far) | (square.slot >= 0)
+            self._asleep[:] = True
+            self._asleep[self.back[awake]] = False
+        return violation
+
+    def short_error(self) -> float:
+        """Return four standard deviations of what 16 bits have added to a product."""
+        return 4.0 * float(np.sqrt(self._squares / 12.0)) / WHOLE
+
+    def wake(self, packed: PackedPoints) -> bool:
+        """Bring the products of all points up to date; answer whether some were not."""
+        behind = np.flatnonzero(self._asleep | self._rough)
+        if not len(behind):
+            return False
+        a, sums = self._epoch
+        moved = np.flatnonzero(self.a != a)
+        points, t = self.summed(self.back[moved], (self.a - a)[moved])
+        self.sums[..., behind] = sums[..., behind]
+        self._asleep[:], self._rough[:], self._squares = False, False, 0.0
+        self._sum(packed, points, t, behind)
+        return True
+
+    def follow(
+        self, square: ActiveSquare, packed: PackedPoints, a: Array, F: Array, rows: RowStore | None
+    ) -> bool:
+        """Take over coefficients and products of the slots; answer whether any coefficient moved.
+
+        The products of all others awake follow, from rows that are kept if they are.
+        """
+        slots = np.flatnonzero(square.samples >= 0)
+        W = square.samples[slots]
+        change = a[slots] - self.a[W]
+        moved = np.flatnonzero(change)
+        self.a[W] = a[slots]
+        points, t = self.summed(self.back[W[moved]], change[moved])
+        if rows is not None:
+            self.add(rows, points, t, self.free(points))
+            return len(points) > 0
+        if square.is_short:
+            self._squares += float(change @ change)
+        known = np.isfinite(F[slots])
+        active = np.zeros(len(self.F), dtype=bool)
+        active[self.back[W[known]]] = True
+        self.F[self.back[W[known]]] = F[slots][known]
+        self._rough |= active
+        self._sum(packed, points, t, np.flatnonzero(~(self._asleep | active)))
+        self._total += float(np.sum(np.abs(t)))
+        if self._rounding is None:
+            self._off[:] = np.inf
+        return len(points) > 0
+
+    def _sum(
+        self, packed: PackedPoints, points: NDArray[np.intp], t: Array, at: NDArray[np.intp]
+    ) -> None:
+        """Add to some products the effect of changed coefficients."""
+        if not len(points) or not len(at):
+            return
+        weights = t
+        if self._rounding is not None:
+            weights = np.stack([t, np.abs(t) * self._rounding.weight[points]])
+        sums = np.zeros((*self.sums.shape[:-1], len(at)))
+        packed.add(sums, points, weights, at=at)
+        self.sums[..., at] += sums
+        self.evaluations += len(points) * len(at)
+
+    def step_active(
+        self,
+        square: ActiveSquare,
+        slopes: tuple[Array, Array, Array, Array],
+        tol: float,
+        monitor: Monitor,
+    ) -> tuple[Array, Array]:
+        """Take pair steps among active samples; return the coefficients and products of the slots.
+
+        Products are not finite where there is no sample, or none that may move. Derivatives are
+        measured from the middle of their group, which float32 resolves best.
+        """
+        there = square.samples >= 0
+        W = np.where(there, square.samples, 0)
+        up, down, rise, fall = (values[W] for values in slopes)
+        upwards, downwards = np.where(there, -rise, np.inf), np.where(there, fall, -np.inf)
+        with np.errstate(invalid="ignore"):
+            middle = np.where(np.isfinite(up), up + rise, down - fall)
+        packed = np.take(self.packed, np.append(W, len(self.a)), axis=0)
+        ends, runs = square.runs()
+        before = self.a[W]
+        a, most = before.copy(), int(MAX_CALL_WORK / (STEP_COST_SAMPLES + len(W)))
+        watched = monitor.listener is not None
+        if watched:
+            # Who watches sees the gap fall at doubling distances.
+            most = max(100, min(most, self.steps))
+        while True:
+            left = monitor.left(self.steps, most)
+            taken, _ = pair_steps(
+                square.values(), a, upwards, downwards, packed, ends, tol, left, 100, runs
+            )
+            self.steps += taken
+            if taken < most or watched or monitor.spent(self.steps):
+                break
+        sides = np.stack([a >= 0.0, a > 0.0]).astype(np.intp)
+        slots = np.arange(len(a))
+        linear, quadratic = packed[slots, sides], packed[slots, 2 + sides]
+        terms = linear + quadratic * a
+        F = np.where(np.isfinite(upwards), upwards - terms[0], downwards - terms[1])
+        return a, middle + F
+
+    def newton_active(
+        self, square: ActiveSquare, K: Gram, a: Array, F: Array
+    ) -> tuple[Array, Array]:
+        """Take a Newton step among active samples; return coefficients and products as above."""
+        slots = np.flatnonzero((square.samples >= 0) & np.isfinite(F))
+        slots = slots[np.argsort(self.group[square.samples[slots]], kind="stable")]
+        W = square.samples[slots]
+        points, back = np.unique(self.back[W], return_inverse=True)
+        values = K.block(points, points)[np.ix_(back, back)]
+        self.evaluations += len(points) ** 2
+        packed, ends = self.restrict(W)
+        moved = newton_step(values, a[slots], F[slots], packed, ends)
+        a, F, before = a.copy(), F.copy(), a[slots]
+        a[slots] = moved
+        F[slots] += values @ (moved - before).astype(values.dtype)
+        return a, F
 
     def creeps(self, violation: float) -> bool:
         """Answer whether the violation did not fall by half while the number of steps doubled."""
@@ -496,6 +710,34 @@ class _State:
         """Return the compiled loop's arrays for the samples ``W``, ordered by group."""
         ends = np.searchsorted(self.group[W], np.arange(len(self.scale) + 1))
         return np.take(self.packed, np.append(W, len(self.a)), axis=0), ends
+
+    def active_set(
+        self, up: Array, down: Array, rise: Array, fall: Array, violation: float, room: int
+    ) -> tuple[NDArray[np.intp], float]:
+        """Choose samples to be active, and the share of the violation at which they are left.
+
+        Free samples, and in equal numbers those that want to rise and to fall, drawn from all that
+        want it much.
+        """
+        free = np.flatnonzero(up == down)
+        kept = 3 * room // 4
+        if len(free) > kept:
+            want = np.maximum(rise[free], fall[free])
+            free = np.sort(free[np.argpartition(-want, kept)[:kept]])
+        least = 0.5 * MIN_DRAWN_VIOLATION_PART * violation
+        rest = np.ones(len(up), dtype=bool)
+        rest[free] = False
+        # Equal numbers, unless one direction has fewer.
+        wishes = [np.flatnonzero(rest & (wish > least)) for wish in (rise, fall)]
+        most = min(room - len(free), MAX_ENTERING_ACTIVE_ROWS)
+        chosen = [free]
+        for k, wish in enumerate(wishes):
+            share = max(most // 2, most - len(wishes[1 - k]))
+            few = len(wish) > share
+            chosen.append(self._rng.choice(wish, share, replace=False) if few else wish)
+        whole = all(len(drawn) == len(wish) for drawn, wish in zip(chosen[1:], wishes, strict=True))
+        part = INSIDE_VIOLATION_PART if whole else OUTSIDE_VIOLATION_PART
+        return np.unique(np.concatenate(chosen)), part
 
     def working_set(
         self,
