@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import data
+from mercer._threads import one_thread
 from mercer.gram import Dense, Tiled
 from mercer.gram.indexed import Indexed
-from mercer.kernels import Gaussian, Linear, Matern
+from mercer.kernels import Gaussian, Linear, Matern, Polynomial
 from mercer.losses import (
     Absolute,
     EpsilonInsensitive,
@@ -509,3 +510,85 @@ def test_nothing_is_multiplied_again_after_the_deadline(monkeypatch):
     # Single precision is accounted for.
     assert found.gap >= exact.gap
     assert found.objective >= exact.primal
+
+
+EPOCH_LOSSES = [Hinge(), SquaredHinge(), EpsilonInsensitive(0.1), Huber(0.3), Pinball(0.8)]
+
+
+def in_epochs(monkeypatch):
+    """Let decomposition work in epochs from few samples on; return the list of its runs."""
+    runs, original = [], SMO._in_epochs
+    monkeypatch.setattr("mercer.solvers.smo.MAX_WHOLE_ROWS", 0)
+
+    def counted(self, *arguments):
+        runs.append(arguments)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(SMO, "_in_epochs", counted)
+    return runs
+
+
+@pytest.mark.parametrize("loss", EPOCH_LOSSES, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("groups", [0, 1, 2])
+def test_epochs_reach_the_same_optimum(loss, groups, monkeypatch):
+    risk, _, X, _ = sample(560, loss, seed=2, groups=groups)
+    whole = minimize(risk, SMO())
+    runs = in_epochs(monkeypatch)
+    # Few samples enter at once, so that there are several rounds and some leave.
+    monkeypatch.setattr("mercer.solvers.smo.MAX_ENTERING_ACTIVE_ROWS", 64)
+    tiled = RegularizedRisk(loss, Tiled(Gaussian(1.0), X), risk.y, risk.c, risk.B)
+    for rows in (8192, 96):
+        solution = minimize(tiled, SMO(cache_bytes=4 * 2 * rows**2))
+        assert solution.converged
+        assert_same_optimum(solution, whole)
+    assert len(runs) >= 2
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Matern(1.5, nu=1.5), Matern(1.5, nu=2.5), Polynomial(3, gamma=0.3, coef0=1.0), Gaussian(1.0)],
+    ids=lambda kernel: type(kernel).__name__,
+)
+@pytest.mark.parametrize("features", [3, 70])
+def test_epochs_of_every_kernel_with_tiles(kernel, features, monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(600, features)) / np.sqrt(features / 3)
+    y = np.where(np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=600) > 0, 1.0, -1.0)
+    B = np.ones((600, 1))
+    whole = minimize(RegularizedRisk(Hinge(), Dense(kernel(X)), y, 2.0, B), SMO())
+    runs = in_epochs(monkeypatch)
+    # Samples that occur twice have one point of the matrix and a slot each.
+    for index in (np.arange(600), np.concatenate([np.arange(600), np.arange(0, 600, 5)])):
+        c = np.full(len(index), 2.0)
+        if len(index) > 600:
+            twice = np.isin(index, np.arange(0, 600, 5))
+            c[twice] = 1.0
+        K = Indexed(Tiled(kernel, X), index) if len(index) > 600 else Tiled(kernel, X)
+        solution = minimize(RegularizedRisk(Hinge(), K, y[index], c, B[index]), SMO())
+        assert solution.converged
+        assert_same_optimum(solution, whole)
+    assert len(runs) >= 2
+
+
+def test_epochs_end_with_true_products_wherever_they_stop(monkeypatch):
+    risk, _, X, _ = sample(600, Hinge(), seed=3)
+    in_epochs(monkeypatch)
+    K = Tiled(Gaussian(1.0), X)
+    tiled = RegularizedRisk(Hinge(), K, risk.y, 50.0 * risk.c, risk.B)
+    lines = []
+    solution = minimize(tiled, SMO(), listener=lines.append)
+    assert solution.converged
+    assert len(lines) > 3
+    for steps in (1, 50, 200):
+        with pytest.warns(ConvergenceWarning):
+            stopped = minimize(tiled, SMO(max_iter=steps))
+        assert stopped.n_iter <= steps
+        f = K.matvec(stopped.a) + risk.B @ stopped.b
+        np.testing.assert_allclose(stopped.f, f, rtol=0, atol=1e-3)
+    # A warm start, and another number of threads, change neither the optimum nor a bit.
+    again = minimize(tiled, SMO(), solution)
+    assert again.converged
+    assert_same_optimum(again, solution)
+    with one_thread():
+        alone = minimize(tiled, SMO())
+    np.testing.assert_array_equal(alone.a, minimize(tiled, SMO()).a)

@@ -15,7 +15,7 @@ from mercer.kernels.points import row_slices
 # Slots that belong to one group of samples: the columns of a tile in float32.
 PANEL_SLOTS = 32
 # Rows of the square at the beginning; then twice as many whenever there is no room left.
-FIRST_ROWS = 1024
+FIRST_ROWS = 2048
 # Rows whose addresses differ by a multiple of so many values share their places in the cache.
 CACHE_VALUES = 2048
 # If fewer than this part of the active samples is wanted, the others leave.
@@ -175,7 +175,7 @@ class ActiveSquare:
         if m <= old:
             return
         rows = min(max(2 * old, -(-m // FIRST_ROWS) * FIRST_ROWS), self.max_rows)
-        rows += PANEL_SLOTS if rows % CACHE_VALUES == 0 else 0
+        rows += 0 if rows % CACHE_VALUES else PANEL_SLOTS
         square = np.empty((rows, rows), self._dtype)
         square[:old, :old] = self._square
         self._square = square

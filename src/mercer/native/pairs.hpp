@@ -182,7 +182,7 @@ double pair_loop(Matrix<const S> K, double* a, const double* terms, Matrix<T> st
 // Few of the rows and many of the columns at a time: what is read stays in the cache until it is written.
 template <class S>
 void mirror_rows(Matrix<S> K, Vector<const Index> places, const bool* among, Size first, Size last) {
-    constexpr Size few = 16;
+    constexpr Size few = 32;
     for (Size start = 0; start < places.size; start += few) {
         const Size stop = lesser_of(start + few, places.size);
         for (Size s = first; s < last; s++) {

@@ -406,8 +406,8 @@ class _State:
         self._look = 0.5 * max(CREEPING_STEPS, CREEPING_STEPS_PER_ROW * risk.n)
         self._then = self._smallest = np.inf
         self.creeping = False
-        # Points whose products stay behind in an epoch, those whose products follow from 16 bits,
-        # what the epoch began with, and the squares of changes since.
+        # Points whose products stay behind in an epoch, those whose products followed from 16 bits,
+        # coefficients and sums that the epoch began with, and the squares of changes since.
         self._asleep, self._rough = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         self._epoch: tuple[Array, Array] = self.a, self.sums
         self._squares, self._farthest = 0.0, np.inf
@@ -549,16 +549,26 @@ class _State:
         return 4.0 * float(np.sqrt(self._squares / 12.0)) / WHOLE
 
     def wake(self, packed: PackedPoints) -> bool:
-        """Bring the products of all points up to date; answer whether some were not."""
-        behind = np.flatnonzero(self._asleep | self._rough)
-        if not len(behind):
+        """Add the change of an epoch to the products of all points; answer whether any did.
+
+        What was added meanwhile to those awake is forgotten: one sum has a smaller error than many.
+        """
+        if not np.any(self._rough):
             return False
         a, sums = self._epoch
         moved = np.flatnonzero(self.a != a)
         points, t = self.summed(self.back[moved], (self.a - a)[moved])
-        self.sums[..., behind] = sums[..., behind]
+        weights = t
+        if self._rounding is not None:
+            weights = np.stack([t, np.abs(t) * self._rounding.weight[points]])
+        self.sums[...] = sums
+        if len(points):
+            packed.add(self.sums, points, weights)
+        self.evaluations += len(points) * len(self.F)
+        self._total += float(np.sum(np.abs(t)))
+        if self._rounding is None:
+            self._off[:] = np.inf
         self._asleep[:], self._rough[:], self._squares = False, False, 0.0
-        self._sum(packed, points, t, behind)
         return True
 
     def follow(
@@ -584,25 +594,13 @@ class _State:
         active[self.back[W[known]]] = True
         self.F[self.back[W[known]]] = F[slots][known]
         self._rough |= active
-        self._sum(packed, points, t, np.flatnonzero(~(self._asleep | active)))
-        self._total += float(np.sum(np.abs(t)))
-        if self._rounding is None:
-            self._off[:] = np.inf
+        others = np.flatnonzero(~(self._asleep | active))
+        if len(points) and len(others):
+            sums = np.zeros(len(others))
+            packed.add(sums, points, t, at=others)
+            self.F[others] += sums
+            self.evaluations += len(points) * len(others)
         return len(points) > 0
-
-    def _sum(
-        self, packed: PackedPoints, points: NDArray[np.intp], t: Array, at: NDArray[np.intp]
-    ) -> None:
-        """Add to some products the effect of changed coefficients."""
-        if not len(points) or not len(at):
-            return
-        weights = t
-        if self._rounding is not None:
-            weights = np.stack([t, np.abs(t) * self._rounding.weight[points]])
-        sums = np.zeros((*self.sums.shape[:-1], len(at)))
-        packed.add(sums, points, weights, at=at)
-        self.sums[..., at] += sums
-        self.evaluations += len(points) * len(at)
 
     def step_active(
         self,
@@ -737,7 +735,7 @@ class _State:
             chosen.append(self._rng.choice(wish, share, replace=False) if few else wish)
         whole = all(len(drawn) == len(wish) for drawn, wish in zip(chosen[1:], wishes, strict=True))
         part = INSIDE_VIOLATION_PART if whole else OUTSIDE_VIOLATION_PART
-        return np.unique(np.concatenate(chosen)), part
+        return np.sort(np.concatenate(chosen)), part
 
     def working_set(
         self,
