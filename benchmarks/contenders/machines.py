@@ -37,7 +37,8 @@ class Problem:
     """One machine with a Gaussian kernel on one data set.
 
     ``scaling`` and ``official`` are those of :func:`data.draw`. ``contenders``, if any are given,
-    are the only ones that take part. ``group`` is what a geometric mean is taken over.
+    are the only ones that take part. ``group`` is what a geometric mean is taken over. ``threads``
+    is what every contender may use.
     """
 
     machine: str
@@ -52,6 +53,7 @@ class Problem:
     label: str = ""
     contenders: tuple[str, ...] = ()
     group: str = "main"
+    threads: int = 1
 
     def parameters(self) -> dict[str, Any]:
         return {**self.settings, **COMMON, "gamma": self.gamma}

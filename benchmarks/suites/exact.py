@@ -1,4 +1,4 @@
-"""Exact machines beside every peer and the bare kernel values, and a path of C; an hour.
+"""Exact machines beside every peer and the bare kernel values, two threads, a path of C; an hour.
 
 Contenders take turns, each in a process of its own and each round in another order. Answers are
 judged by `benchmarks.contenders.judge`, which is nobody's. ``--short`` takes three minutes and
@@ -8,6 +8,7 @@ fails if Mercer is slow or wrong.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ PACKAGES = {
 }
 # Where problems are only compared with few, these are the ones that matter.
 FEW = ("mercer", "scikit-learn", "scikit-learn-intelex", "bare")
+FEW_ON_THREADS = ("mercer", "scikit-learn-intelex", "bare")
 # Seconds that a fit or a prediction may take; who needed more than `once` for a first fit is not
 # asked again.
 LIMIT, LIMITS, ONCE = 150.0, {"scikit-learn": 60.0, "scikit-learn-intelex float32": 60.0}, 10.0
@@ -97,6 +99,13 @@ SMALL = [
     )
 ]
 EXACT = CLASSIFICATION + REGRESSION + NOVELTY + SMALL
+# The same with two threads, whose answers have the same bits as those of one, where there are many
+# rows: beside scikit-learn-intelex only, by the clock.
+TWO_THREADS = [
+    replace(problem, label="threads", threads=2, contenders=FEW_ON_THREADS)
+    for problem in EXACT
+    if 10_000 <= problem.n < 100_000
+]
 # Every kind of machine on data that are there anywhere, and two more where the folder of data is.
 SHORT = [
     Problem("SVC", "hastie", 8_000, 2_000, 0.1, {"C": 1.0}),
@@ -129,14 +138,14 @@ NO_MACHINE = {
 def cases(short: bool) -> list[dict[str, Any]]:
     if not short and MISSING:
         raise SystemExit(MISSING)
-    return [problem.case() for problem in (SHORT if short else EXACT + PATH)]
+    return [problem.case() for problem in (SHORT if short else EXACT + TWO_THREADS + PATH)]
 
 
 def contenders(case: dict[str, Any]) -> list[str]:
     """Return who is installed, has a machine for a problem and was not left out of it."""
     if case.get("label") == "path":
         return ["mercer"]
-    names = LIBRARIES if case.get("source") else FEW
+    names = LIBRARIES if case.get("source") and case.get("threads", 1) == 1 else FEW
     return [
         name
         for name in installed(list(names))
@@ -167,7 +176,8 @@ def together(case: dict[str, Any], names: list[str], short: bool) -> dict[str, d
 
 def turns(problem: Problem, names: list[str], rounds: int) -> dict[str, dict[str, Any]]:
     """Measure a problem; ``bare`` is last in a round, given a contender's support vectors."""
-    workers = {name: Worker(SERVER, name, 1) for name in names}
+    k = problem.threads
+    workers = {name: Worker(SERVER, name, k, threads=k) for name in names}
     peers = [name for name in names if name != "bare"]
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     learned: dict[str, dict[str, Any]] = {}
@@ -211,6 +221,7 @@ def worth(model: dict[str, Any], verdict: Verdict, verdicts: dict[str, Verdict])
     best = min(other.objective for other in verdicts.values())
     return {
         "support": len(model["support_"]),
+        "bits": sha256(np.ascontiguousarray(model["dual_coef_"]).tobytes()).hexdigest()[:16],
         "objective": verdict.objective,
         "excess": (verdict.objective - best) / abs(best),
         "violation": verdict.violation,
@@ -269,10 +280,13 @@ class Result:
         return float(median(run[what] for run in self.by[name]["rounds"]))
 
     def ratio(self, other: str, what: str, base: str = "mercer") -> Ratio | None:
-        """Compare two contenders round by round; none if they never met."""
+        """Compare two contenders round by round; none if they never met.
+
+        By the processor's time, and with several threads by the clock.
+        """
         met = [name for name in (base, other) if "rounds" in self.by.get(name, {})]
         if len(met) == 2:
-            key = f"{what}_cpu"
+            key = f"{what}_{'cpu' if self.problem.threads == 1 else 'wall'}"
             ours, theirs = (self.by[name]["rounds"] for name in (base, other))
             values = [b[key] / a[key] for a, b in zip(ours, theirs, strict=False)]
             return Ratio(median(values), min(values), max(values))
@@ -304,6 +318,38 @@ def ratios(
 def geometric_mean(values: Iterable[float]) -> float:
     logarithms = np.log(list(values))
     return float(np.exp(logarithms.mean())) if logarithms.size else float("nan")
+
+
+def gains_of_threads(records: list[Record]) -> list[tuple[str, float, bool]]:
+    """Return problems, how many times as fast two threads are by the clock, and if bits agree."""
+    gains = []
+    alone = {(r.problem.family(), r.problem.n): r.by.get("mercer") for r in results(records)}
+    for result in results(records, "threads"):
+        base = replace(result.problem, label="")
+        one, two = alone.get((base.family(), base.n)), result.by.get("mercer")
+        if one and two and "bits" in one and "bits" in two:
+            seconds = [median(run["fit_wall"] for run in record["rounds"]) for record in (one, two)]
+            gains.append((result.title, seconds[0] / seconds[1], one["bits"] == two["bits"]))
+    return gains
+
+
+def table(records: list[Record]) -> list[str]:
+    """Return the lines of a table: times of the bare kernel values, and of the peer, a problem."""
+    lines = ["problem | threads | x bare | x scikit-learn-intelex"]
+    for label in ("", "threads"):
+        some = results(records, label)
+        for result in some:
+            pairs = result.ratio("mercer", "fit", "bare"), result.ratio(FEW[2], "fit")
+            words = [f"{pair.middle:.2f}" if pair else "-" for pair in pairs]
+            lines.append(" | ".join([result.title, str(result.problem.threads), *words]))
+        for name, base, other in (("bare", "bare", "mercer"), (FEW[2], "mercer", FEW[2])):
+            values = [pair.middle for _, pair in ratios(some, other, "fit", base)]
+            if values:
+                lines.append(f"geometric mean, {name}: {geometric_mean(values):.2f}")
+    for title, gain, same in gains_of_threads(records):
+        bits = "the same bits" if same else "other bits"
+        lines.append(f"{title}: two threads {gain:.2f} times as fast, {bits}")
+    return lines
 
 
 def own_faults(result: Result) -> list[str]:
@@ -355,6 +401,9 @@ def claims(records: list[Record], short: bool) -> list[str]:
     """Return what contradicts equal answers, and, of a short run, who is slow."""
     found = results(records)
     wrong = disagreements(found)
+    print("\n".join(table(records)))
+    gains = gains_of_threads(records)
+    wrong += [f"{title}: two threads, other bits" for title, _, same in gains if not same]
     measured = ratios(found, "scikit-learn-intelex", "fit")
     if short and measured:
         mean = geometric_mean(r.middle for _, r in measured)

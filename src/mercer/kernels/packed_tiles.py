@@ -20,8 +20,9 @@ from mercer.kernels.points import Array, pieces
 
 # Rows of a tile, and bytes of its columns: two full registers.
 TILE_ROWS, TILE_COLUMN_BYTES = 12, 128
-# Blocks of columns that threads share, the same however many there are.
-MAX_COLUMN_BLOCKS = 16
+# Blocks of columns that threads share, the same however many there are, and the least number of
+# kernel values of one: fewer take less time than a thread needs to begin.
+MAX_COLUMN_BLOCKS, MIN_BLOCK_VALUES = 64, 2**18
 
 
 class PackedPoints:
@@ -137,7 +138,7 @@ class PackedPoints:
             weigh_tiles(rows, columns[part], weights, total, self.kernel, self.offset)
             sums[:, few] += total[:, : few.stop - few.start]
 
-        map_blocks(blockwise, _blocks(len(columns)))
+        map_blocks(blockwise, self._blocks(len(rows), len(columns)))
 
     def fill(self, rows: Array, columns: Array, places: NDArray[np.intp], out: AnyArray) -> None:
         """Write kernel values of groups of points to some rows of a matrix.
@@ -162,12 +163,12 @@ class PackedPoints:
             few = slice(part.start * self.width, min(part.stop * self.width, out.shape[1]))
             self.fill(rows, columns[part], places, out[:, few])
 
-        map_blocks(blockwise, _blocks(len(columns)))
+        map_blocks(blockwise, self._blocks(len(rows), len(columns)))
 
-
-def _blocks(n_groups: int) -> list[slice]:
-    """Return blocks of groups of columns, in equal shares."""
-    return list(pieces(0, n_groups, max(1, -(-n_groups // MAX_COLUMN_BLOCKS))))
+    def _blocks(self, n_rows: int, n_columns: int) -> list[slice]:
+        """Return blocks of groups of columns, in equal shares."""
+        least = -(-MIN_BLOCK_VALUES // max(1, n_rows * TILE_ROWS * self.width))
+        return list(pieces(0, n_columns, max(least, -(-n_columns // MAX_COLUMN_BLOCKS))))
 
 
 def has_rows(out: Array, dtype: DType) -> bool:
