@@ -29,7 +29,7 @@ from mercer.solvers import SMO, ConvergenceWarning, InteriorPoint, Status, minim
 from mercer.solvers._pairs import pack, slopes, survey
 from mercer.solvers._pairs import pair_steps as compiled_steps
 from mercer.solvers.monitor import Monitor
-from mercer.solvers.smo import _entering
+from mercer.solvers.smo import _entering, _State
 from mercer.solvers.solution import join
 from solvers.plain_smo import derivatives, dual, pair_steps
 
@@ -592,3 +592,22 @@ def test_epochs_end_with_true_products_wherever_they_stop(monkeypatch):
     with one_thread():
         alone = minimize(tiled, SMO())
     np.testing.assert_array_equal(alone.a, minimize(tiled, SMO()).a)
+
+
+def test_pairs_that_creep_in_an_epoch_are_helped_by_newton_steps(monkeypatch):
+    risk, _, X, _ = sample(600, EpsilonInsensitive(0.01), seed=6, C=300.0)
+    whole = minimize(risk, SMO())
+    in_epochs(monkeypatch)
+    monkeypatch.setattr("mercer.solvers.smo.MAX_CALL_WORK", 1e6)
+    taken, original = [], _State.newton_active
+
+    def counted(self, *arguments):
+        taken.append(self.steps)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(_State, "newton_active", counted)
+    tiled = RegularizedRisk(risk.loss, Tiled(Gaussian(1.0), X), risk.y, risk.c, risk.B)
+    solution = minimize(tiled, SMO())
+    assert solution.converged
+    assert taken
+    assert_same_optimum(solution, whole)

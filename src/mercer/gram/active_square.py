@@ -102,6 +102,13 @@ class ActiveSquare:
         m = len(self.samples)
         return self._square[:m, :m]
 
+    def exact(self, points: NDArray[np.intp]) -> AnyArray:
+        """Return the kernel values of some points among each other in float32."""
+        out = np.empty((len(points), len(points)), np.float32)
+        rows, columns = (self.points.groups(points, k) for k in (TILE_ROWS, self.points.width))
+        self.points.fill_blocks(rows, columns, np.arange(len(points)), out)
+        return out
+
     def runs(self) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
         """Return where the runs of slots of each group end, and the runs: first and last slots."""
         order = np.argsort(self._owner, kind="stable")

@@ -299,7 +299,7 @@ class SMO(Solver):
                 # Pairs creep inside: one factorization for as much time as they have taken.
                 crept += work
                 if crept >= newton_cost(int(np.count_nonzero(up == down))):
-                    a, F, crept = *state.newton_active(square, rows.K, a, F), 0.0
+                    a, F, crept = *state.newton_active(square, a, F), 0.0
             idle = 0 if state.follow(square, packed, a, F, None if sleeps else rows) else idle + 1
 
     def _decompose(
@@ -647,16 +647,13 @@ class _State:
         F = np.where(np.isfinite(upwards), upwards - terms[0], downwards - terms[1])
         return a, middle + F
 
-    def newton_active(
-        self, square: ActiveSquare, K: Gram, a: Array, F: Array
-    ) -> tuple[Array, Array]:
+    def newton_active(self, square: ActiveSquare, a: Array, F: Array) -> tuple[Array, Array]:
         """Take a Newton step among active samples; return coefficients and products as above."""
         slots = np.flatnonzero((square.samples >= 0) & np.isfinite(F))
         slots = slots[np.argsort(self.group[square.samples[slots]], kind="stable")]
         W = square.samples[slots]
-        points, back = np.unique(self.back[W], return_inverse=True)
-        values = K.block(points, points)[np.ix_(back, back)]
-        self.evaluations += len(points) ** 2
+        values = square.exact(self.back[W])
+        self.evaluations += len(W) ** 2
         packed, ends = self.restrict(W)
         moved = newton_step(values, a[slots], F[slots], packed, ends)
         a, F, before = a.copy(), F.copy(), a[slots]
