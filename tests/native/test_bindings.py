@@ -73,6 +73,15 @@ def more_calls():
     # A leaf: an infinite cut, and itself as its left child.
     leaf = np.array([[np.inf, 0.0, 0.0, 0.0]], np.float32).view(np.uint8)
     return {
+        # Squares of values in 16 bits.
+        "fill_tiles": [
+            tile_rows(np.float32), tile_columns(np.float32), np.arange(13), np.zeros((13, 5), np.uint16), 0, 0.0,
+        ],
+        "pair_loop": [
+            np.full((3, 3), 7, np.uint16), np.zeros(4), np.zeros((4, 8)), np.zeros((5, 4), np.float32),
+            np.array([0, 0, 1], UNSIGNED), np.array([0, 3], UNSIGNED), 1e-3, 9, 9,
+        ],
+        "mirror_rows": [np.arange(9, dtype=np.uint16).reshape(3, 3), np.array([1]), np.array([False, True, False]), 0, 3],
         "raise_two_square": [np.eye(4), hx],
         "matern_square": [np.eye(4), hx, 3],
         "weigh_slopes": [K.copy(), hx, hz, K, 1, 5],
@@ -192,6 +201,7 @@ INDICES = [
     ("repair", 6, [0, 4]), ("repair", 6, [-1, 0]), ("add_rows", 2, [0, 20]), ("add_rows", 2, [-1, 0]),
     ("assemble", 2, [0, 3]), ("assemble", 3, [0, 3]), ("assemble", 4, [3]), ("assemble", 5, [2]),
     ("assemble", 7, [0, 1, 3]), ("pair_loop", 4, [0, 0, 4]), ("pair_loop", 4, [2, 1, 3]), ("sweep", 0, [0, 2, 4]),
+    ("pair_loop", 5, [0, 4]), ("pair_loop", 5, [3, 0]), ("mirror_rows", 1, [3]), ("fill_tiles", 2, [*range(12), 13]),
     ("sweep", 8, [0, 2]), ("descend", 1, [2, -1, -1]), ("descend", 3, [0, 0, 0]), ("descend", 4, [3, 0, 0]),
 ]  # fmt: skip
 
