@@ -300,7 +300,10 @@ class SMO(Solver):
                 crept += work
                 if crept >= newton_cost(int(np.count_nonzero(up == down))):
                     a, F, crept = *state.newton_active(square, a, F), 0.0
-            idle = 0 if state.follow(square, packed, a, F, None if sleeps else rows) else idle + 1
+            kept = None if sleeps else rows
+            # Where time is up, all products are brought up to date at once.
+            moved = state.follow(square, packed, a, F, kept, only_active=monitor.late)
+            idle = 0 if moved else idle + 1
 
     def _decompose(
         self,
@@ -576,11 +579,18 @@ class _State:
         return True
 
     def follow(
-        self, square: ActiveSquare, packed: PackedPoints, a: Array, F: Array, rows: RowStore | None
+        self,
+        square: ActiveSquare,
+        packed: PackedPoints,
+        a: Array,
+        F: Array,
+        rows: RowStore | None,
+        only_active: bool = False,
     ) -> bool:
         """Take over coefficients and products of the slots; answer whether any coefficient moved.
 
-        The products of all others awake follow, from rows that are kept if they are.
+        The products of all others awake follow, from rows that are kept if they are. With
+        ``only_active`` they wait for the end of the epoch.
         """
         slots = np.flatnonzero(square.samples >= 0)
         W = square.samples[slots]
@@ -599,7 +609,7 @@ class _State:
         self.F[self.back[W[known]]] = F[slots][known]
         self._rough |= active
         others = np.flatnonzero(~(self._asleep | active))
-        if len(points) and len(others):
+        if len(points) and len(others) and not only_active:
             sums = np.zeros(len(others))
             packed.add(sums, points, t, at=others)
             self.F[others] += sums
