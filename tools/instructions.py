@@ -90,8 +90,18 @@ def typed_cases(T: Any, kind: str) -> Iterator[Case]:
     places = here, here, added, slots, np.ones((len(added), m), T), np.arange(size)
     yield case("assemble", size**2, square, np.ones((400, 400), T), *places)
     S, terms, state, ends = pair_problem(T)
-    steps = S, np.zeros(len(terms)), terms, state, ends, 1e-3, 10**6, 100
+    runs = np.array([0, len(S)], np.uint64)
+    steps = S, np.zeros(len(terms)), terms, state, ends, runs, 1e-3, 10**6, 100
     yield case("pair_loop", lambda result: result[0] * len(S), *steps)
+    # Sixty rows of eight features and half norms in groups of twelve, and columns in groups.
+    width = 128 // Z.itemsize
+    left, right = np.ones((5, 12 * (p + 1)), T), np.ones((m // width, width * (p + 1)), T)
+    sums = np.ones((1, 60), T), np.zeros((1, m))
+    yield case("weigh_tiles", 60 * m, left, right, *sums, 0, 0.0)
+    tiled = np.empty((60, m), T)
+    yield case("fill_tiles", 60 * m, left, right, np.arange(60), tiled, 0, 0.0)
+    fresh = np.isin(np.arange(size), added)
+    yield case("mirror_rows", len(added) * len(here), square, added, fresh, 0, size)
     yield from (
         case("sweep", values.size, starts, index, values, *rest, form=form)
         for form, starts, index, values, rest in sweeps(T)
@@ -112,7 +122,7 @@ def typed_cases(T: Any, kind: str) -> Iterator[Case]:
 
 
 def pair_problem(T: Any) -> tuple[Array, Array, Array, Array]:
-    """Return matrix, terms, state and groups of a soft margin."""
+    """Return matrix, terms, state and the runs of each group of a soft margin."""
     n = 500
     rng = np.random.default_rng(1)
     X = rng.normal(size=(n, 3))
@@ -127,7 +137,7 @@ def pair_problem(T: Any) -> tuple[Array, Array, Array, Array]:
     state[0, :n] = np.where(y > 0, -y, np.inf)
     state[1, :n] = np.where(y > 0, -np.inf, -y)
     state[2:4, :n] = 1.0
-    return K, terms, state, np.array([0, 0, n], np.uint64)
+    return K, terms, state, np.array([0, 0, 1], np.uint64)
 
 
 def sweeps(T: Any) -> Iterator[tuple[str, Array, Array, Array, tuple[Any, ...]]]:
@@ -214,7 +224,7 @@ def parts_cases() -> Iterator[Case]:
     rows = np.concatenate([terms[index.astype(int)], terms[-1:]])
     most, steps = np.full(n_problems, 10**5), np.zeros(n_problems, np.int64)
     lines = np.zeros(8 * (size + 1) + 6 * (size + 8))
-    work = np.zeros(size**2), lines, np.zeros(3, np.uint64), np.zeros(size + 1, np.uint64)
+    work = np.zeros(size**2), lines, np.zeros(7, np.uint64), np.zeros(size + 1, np.uint64)
     a, f = np.zeros(n), np.zeros(n)
     problems = K, False, index, ends, cuts, d, rows, tols, most, 1e-9, steps, a, f, *work
     yield Case("solve_parts", "solve_parts", problems, n * size)
