@@ -96,6 +96,25 @@ struct Sweep {
     bool* resting;
 };
 
+// Linear machines over the rows of a factor, one a class: see linear.hpp.
+template <class W>
+struct Classes {
+    Matrix<W> weights, coefs;
+    Matrix<const W> terms;
+    const std::uint32_t* positive;
+    std::uint32_t* awake;
+    Vector<std::uint32_t> order;
+    W *limits, *worst;
+    Unsigned* state;
+    Size count;
+    double bias;
+};
+template <class T, class W>
+struct Descents {
+    void (*classes)(Factor<T>, Classes<W>, double, Size, Size);
+    void (*targets)(Factor<T>, Classes<W>, double, Size, Size);
+};
+
 template <class T>
 struct TypedLoops {
     void (*in_units)(Matrix<const T>, const double*, const double*, Matrix<T>, T*);
@@ -114,6 +133,8 @@ struct TypedLoops {
                         Size, Index*);
     double (*sweep)(Factor<T>, Sweep);
     void (*descend)(Matrix<const T>, Tree, Index*);
+    Descents<T, float> single_weights;
+    Descents<T, double> double_weights;
 };
 
 struct Loops {

@@ -184,8 +184,44 @@ void expect_units(Matrix<const T> X, Vector<const double> origin, Vector<const d
     expect(X.rows == units.rows && X.columns == units.columns && X.rows == half.size, "points and results differ in shape");
 }
 
+// Passes over rows of linear machines, whose weights have a precision of their own.
+template <class T, class W>
+void bind_descents(nb::module_& m) {
+    auto bind = [&](const char* name, bool several) {
+        m.def(name, [several](Vector<const Unsigned> starts, Vector<const std::uint32_t> columns, Vector<const T> values, double bias,
+                              Matrix<W> weights, Matrix<W> coefs, Matrix<const W> terms, Vector<const std::uint32_t> positive,
+                              Vector<std::uint32_t> awake, Vector<std::uint32_t> order, Vector<W> limits, Vector<W> worst,
+                              Vector<Unsigned> state, Size count, double tol, Size max_passes, Size budget) {
+            const Size n = order.size, lanes = weights.columns;
+            expect(lanes == 1 || (several && (lanes == 4 || lanes == 8 || lanes == 16)), "weights are of 1, 4, 8 or 16 classes");
+            expect(count <= lanes && limits.size == lanes && worst.size == lanes, "classes differ in number");
+            expect(weights.rows > 0 && weights.stride == lanes, "weights lie apart");
+            expect(coefs.rows == n && coefs.columns == lanes && coefs.stride == lanes, "coefficients and rows differ in number");
+            expect(terms.rows == n && terms.columns == 6 && terms.stride == 6, "terms are rows of six");
+            expect(positive.size == n && awake.size == n && starts.size == n + 1, "marks and rows differ in number");
+            expect(state.size == 5 && state.data[0] <= state.data[1] && state.data[1] <= n, "there is no such place in a pass");
+            expect_below(Vector<const std::uint32_t>{order.data, n}, n, "there is no such row");
+            expect_offsets(starts.data, starts.size, values.size, "rows lie outside of their memory");
+            expect(columns.size || values.size >= n * (weights.rows - 1), "rows lie outside of their memory");
+            expect(!columns.size || columns.size >= values.size, "values and columns differ in number");
+            const Descents<T, W>* loop;
+            if constexpr (std::is_same_v<W, float>) {
+                loop = &typed<T>().single_weights;
+            } else {
+                loop = &typed<T>().double_weights;
+            }
+            (several ? loop->classes : loop->targets)({starts.data, columns.data, columns.size > 0, values.data},
+                {weights, coefs, terms, positive.data, awake.data, order, limits.data, worst.data, state.data, count, bias}, tol, max_passes, budget);
+        }, Released());
+    };
+    bind("descend_classes", true);
+    bind("descend_targets", false);
+}
+
 template <class T>
 void bind_typed(nb::module_& m) {
+    bind_descents<T, float>(m);
+    bind_descents<T, double>(m);
     m.def("in_units", [](Matrix<const T> X, Vector<const double> origin, Vector<const double> factor, Matrix<T> units, Vector<T> half) {
         expect_units(X, origin, factor, units, half);
         typed<T>().in_units(X, origin.data, factor.data, units, half.data);

@@ -2,16 +2,21 @@
 #include "coordinate.hpp"
 #include "kinked.hpp"
 #include "laplace.hpp"
+#include "linear.hpp"
 #include "matern.hpp"
 #include "small_problems.hpp"
 #include "trees.hpp"
 
 namespace mercer::LEVEL {
 
+template <class T, class W>
+constexpr Descents<T, W> descents = {descend_classes<T, W>, descend_targets<T, W>};
+
 template <class T>
 constexpr TypedLoops<T> typed = {
     in_units<T, T>, raise_two<T>, powers_of_two<T>, exponents<T>, matern<T>, repair<T>, laplace<T>,
     weigh<T>,    weigh_both<T>, add_rows<T>,     assemble<T>,  pair_loop<T>, sweep<T>,   descend<T>,
+    descents<T, float>, descents<T, double>,
 };
 
 extern const Loops loops;

@@ -1,0 +1,110 @@
+"""K = XX' + s^2, the matrix of a linear machine with a penalized intercept, by products with X."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer._typing import AnyArray, Array, DType, PointsLike
+from mercer.gram.base import Gram, Index
+from mercer.kernels.points import is_sparse
+
+__all__ = ["Features"]
+
+
+class Features(Gram):
+    r"""The Gram matrix :math:`K = XX' + s^2` of the features and a column that is s in every row.
+
+    Parameters
+    ----------
+    X : (n, d) array or CSR matrix
+        The features, in float32 or float64.
+    bias : float, default=0.0
+        The value s of the last column, whose weight is the intercept over s.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gram = Features(np.array([[1.0], [2.0]]), bias=1.0)
+    >>> gram.rows([1])
+    array([[3., 5.]])
+    >>> gram.weights(np.array([[1.0], [1.0]])).ravel()
+    array([3., 2.])
+    """
+
+    resident = True
+
+    def __init__(self, X: PointsLike, bias: float = 0.0) -> None:
+        self.X, self.bias = X, float(bias)
+        self._flat: dict[Any, Any] = {}
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape[0], self.X.shape[0]
+
+    @property
+    def dtype(self) -> DType:
+        return np.dtype(np.float64)
+
+    def weights(self, A: Array) -> Array:
+        """Return the weights (d + 1, k) that coefficients (n, k) make, the last one of s."""
+        top = np.asarray(self._double.T @ A)
+        return np.vstack([top, self.bias * A.sum(axis=0, keepdims=True)])
+
+    def values(self, W: Array) -> Array:
+        """Return the decision values (n, k) of weights (d + 1, k)."""
+        return np.asarray(self._double @ W[:-1]) + self.bias * W[-1]
+
+    def matvec(self, v: Array) -> Array:
+        v = self._vector(v)
+        A = v.reshape(len(v), -1)
+        return self.values(self.weights(A)).reshape(v.shape)
+
+    def block(self, rows: Index, columns: Index) -> AnyArray:
+        product = self._double[rows] @ self._double[columns].T
+        product = product.toarray() if is_sparse(product) else np.asarray(product)
+        return product + self.bias**2
+
+    def diag(self) -> Array:
+        return self._squares
+
+    @cached_property
+    def _squares(self) -> Array:
+        X = self._double
+        if is_sparse(X):
+            squares = np.add.reduceat(np.append(X.data**2, 0.0), X.indptr[:-1])
+            squares[np.diff(X.indptr) == 0] = 0.0
+        else:
+            squares = np.einsum("ij,ij->i", X, X)
+        squares = squares + self.bias**2
+        squares.flags.writeable = False
+        return squares
+
+    @cached_property
+    def _double(self) -> Any:
+        return self.X.astype(np.float64, copy=False)
+
+    def flat(self, kind: Any = None) -> tuple[NDArray[np.uint64], NDArray[np.uint32], AnyArray]:
+        """Return where rows start, their columns (none if the rows are dense) and their values."""
+        if kind not in self._flat:
+            X, kind_ = self.X, kind or self.X.dtype
+            n, d = X.shape
+            if is_sparse(X):
+                self._flat[kind] = (
+                    X.indptr.astype(np.uint64),
+                    np.append(X.indices, 0).astype(np.uint32),  # so that there is one
+                    X.data.astype(kind_, copy=False),
+                )
+            else:
+                starts = d * np.arange(n + 1, dtype=np.uint64)
+                values = np.ravel(X).astype(kind_, copy=False)
+                self._flat[kind] = starts, np.empty(0, dtype=np.uint32), values
+        return self._flat[kind]
