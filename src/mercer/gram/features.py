@@ -68,6 +68,10 @@ class Features(Gram):
         A = v.reshape(len(v), -1)
         return self.values(self.weights(A)).reshape(v.shape)
 
+    def sampled(self, v: Array, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        W = self.weights(v[:, None])
+        return np.asarray(self._double[rows] @ W[:-1] + self.bias * W[-1])[:, 0]
+
     def block(self, rows: Index, columns: Index) -> AnyArray:
         product = self._double[rows] @ self._double[columns].T
         product = product.toarray() if is_sparse(product) else np.asarray(product)
@@ -92,19 +96,19 @@ class Features(Gram):
     def _double(self) -> Any:
         return self.X.astype(np.float64, copy=False)
 
-    def flat(self, kind: Any = None) -> tuple[NDArray[np.uint64], NDArray[np.uint32], AnyArray]:
+    def flat(self, kind: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint32], AnyArray]:
         """Return where rows start, their columns (none if the rows are dense) and their values."""
         if kind not in self._flat:
-            X, kind_ = self.X, kind or self.X.dtype
+            X = self.X
             n, d = X.shape
             if is_sparse(X):
                 self._flat[kind] = (
                     X.indptr.astype(np.uint64),
                     np.append(X.indices, 0).astype(np.uint32),  # so that there is one
-                    X.data.astype(kind_, copy=False),
+                    X.data.astype(kind, copy=False),
                 )
             else:
                 starts = d * np.arange(n + 1, dtype=np.uint64)
-                values = np.ravel(X).astype(kind_, copy=False)
+                values = np.ravel(X).astype(kind, copy=False)
                 self._flat[kind] = starts, np.empty(0, dtype=np.uint32), values
         return self._flat[kind]

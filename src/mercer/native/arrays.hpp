@@ -109,6 +109,25 @@ struct Classes {
     Size count;
     double bias;
 };
+// Weights of columns under the norm |w|_1, and all classes of rows together.
+struct Columns {
+    Vector<double> slack;
+    const double* c;
+    double* weights;
+    Vector<std::uint32_t> order;
+    double *worst, *limit;
+    Unsigned* state;
+};
+struct Coupled {
+    Matrix<double> weights, coefs;
+    const double *c, *squares;
+    const std::uint32_t* labels;
+    double bias;
+    Vector<std::uint32_t> order;
+    double *worst, *limit;
+    Unsigned* state;
+    double* room;
+};
 template <class T, class W>
 struct Descents {
     void (*classes)(Factor<T>, Classes<W>, double, Size, Size);
@@ -133,13 +152,15 @@ struct TypedLoops {
                         Size, Index*);
     double (*sweep)(Factor<T>, Sweep);
     void (*descend)(Matrix<const T>, Tree, Index*);
-    Descents<T, float> single_weights;
-    Descents<T, double> double_weights;
+    Descents<T, double> descents;
+    void (*descend_columns)(Factor<T>, Columns, double, Size, Size);
+    void (*descend_coupled)(Factor<T>, Coupled, double, Size, Size);
 };
 
 struct Loops {
     TypedLoops<float> single;
     TypedLoops<double> twofold;
+    Descents<float, float> single_descents;
     void (*in_single_units)(Matrix<const double>, const double*, const double*, Matrix<float>, float*);
     void (*raise_two_square)(Matrix<double>, const double*);
     void (*matern_square)(Matrix<double>, const double*, int);

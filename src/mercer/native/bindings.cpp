@@ -184,6 +184,20 @@ void expect_units(Matrix<const T> X, Vector<const double> origin, Vector<const d
     expect(X.rows == units.rows && X.columns == units.columns && X.rows == half.size, "points and results differ in shape");
 }
 
+// What every pass over rows or columns reads, and where it is.
+template <class T>
+Factor<T> expect_pass(Vector<const Unsigned> starts, Vector<const std::uint32_t> columns, Vector<const T> values, Size width,
+                      Vector<std::uint32_t> order, Vector<Unsigned> state) {
+    const Size n = order.size;
+    expect(starts.size == n + 1, "starts and rows differ in number");
+    expect(state.size == 5 && state.data[0] <= state.data[1] && state.data[1] <= n && state.data[3] > 0, "there is no such place in a pass");
+    expect_below(Vector<const std::uint32_t>{order.data, n}, n, "there is no such row");
+    expect_offsets(starts.data, starts.size, values.size, "rows lie outside of their memory");
+    expect(columns.size || values.size >= n * width, "rows lie outside of their memory");
+    expect(!columns.size || columns.size >= values.size, "values and columns differ in number");
+    return {starts.data, columns.data, columns.size > 0, values.data};
+}
+
 // Passes over rows of linear machines, whose weights have a precision of their own.
 template <class T, class W>
 void bind_descents(nb::module_& m) {
@@ -198,20 +212,16 @@ void bind_descents(nb::module_& m) {
             expect(weights.rows > 0 && weights.stride == lanes, "weights lie apart");
             expect(coefs.rows == n && coefs.columns == lanes && coefs.stride == lanes, "coefficients and rows differ in number");
             expect(terms.rows == n && terms.columns == 6 && terms.stride == 6, "terms are rows of six");
-            expect(positive.size == n && awake.size == n && starts.size == n + 1, "marks and rows differ in number");
-            expect(state.size == 5 && state.data[0] <= state.data[1] && state.data[1] <= n, "there is no such place in a pass");
-            expect_below(Vector<const std::uint32_t>{order.data, n}, n, "there is no such row");
-            expect_offsets(starts.data, starts.size, values.size, "rows lie outside of their memory");
-            expect(columns.size || values.size >= n * (weights.rows - 1), "rows lie outside of their memory");
-            expect(!columns.size || columns.size >= values.size, "values and columns differ in number");
+            expect(positive.size == n && awake.size == n, "marks and rows differ in number");
+            const Factor<T> X = expect_pass(starts, columns, values, weights.rows - 1, order, state);
             const Descents<T, W>* loop;
             if constexpr (std::is_same_v<W, float>) {
-                loop = &typed<T>().single_weights;
+                loop = &loops->single_descents;
             } else {
-                loop = &typed<T>().double_weights;
+                loop = &typed<T>().descents;
             }
-            (several ? loop->classes : loop->targets)({starts.data, columns.data, columns.size > 0, values.data},
-                {weights, coefs, terms, positive.data, awake.data, order, limits.data, worst.data, state.data, count, bias}, tol, max_passes, budget);
+            (several ? loop->classes : loop->targets)(X, {weights, coefs, terms, positive.data, awake.data, order, limits.data, worst.data, state.data, count, bias},
+                tol, max_passes, budget);
         }, Released());
     };
     bind("descend_classes", true);
@@ -220,7 +230,6 @@ void bind_descents(nb::module_& m) {
 
 template <class T>
 void bind_typed(nb::module_& m) {
-    bind_descents<T, float>(m);
     bind_descents<T, double>(m);
     m.def("in_units", [](Matrix<const T> X, Vector<const double> origin, Vector<const double> factor, Matrix<T> units, Vector<T> half) {
         expect_units(X, origin, factor, units, half);
@@ -322,6 +331,28 @@ void bind_typed(nb::module_& m) {
         return typed<T>().sweep({starts.data, columns.data, columns.size > 0, values.data},
                                 {B.data, B.stride, 1, rho.data, rows, w, beta, active, blocks, size, limit, resting.data});
     }, Released());
+    m.def("descend_columns", [](Vector<const Unsigned> starts, Vector<const std::uint32_t> rows, Vector<const T> values, Vector<double> slack,
+                                Vector<const double> c, Vector<double> weights, Vector<std::uint32_t> order, Vector<double> progress,
+                                Vector<Unsigned> state, double tol, Size max_passes, Size budget) {
+        expect(c.size == slack.size && weights.size == order.size, "weights and columns differ in number");
+        expect(progress.size == 2, "progress is the largest violation and a limit");
+        const Factor<T> X = expect_pass(starts, rows, values, slack.size, order, state);
+        typed<T>().descend_columns(X, {slack, c.data, weights.data, order, progress.data, progress.data + 1, state.data}, tol, max_passes, budget);
+    }, Released());
+    m.def("descend_coupled", [](Vector<const Unsigned> starts, Vector<const std::uint32_t> columns, Vector<const T> values, double bias,
+                                Matrix<double> weights, Matrix<double> coefs, Vector<const double> c, Vector<const double> squares,
+                                Vector<const std::uint32_t> labels, Vector<std::uint32_t> order, Vector<double> progress,
+                                Vector<Unsigned> state, Vector<double> room, double tol, Size max_passes, Size budget) {
+        const Size n = order.size, classes = weights.columns;
+        expect(weights.rows > 0 && classes > 0 && weights.stride == classes, "weights lie apart");
+        expect(coefs.rows == n && coefs.columns == classes && coefs.stride == classes, "coefficients and rows differ in number");
+        expect(c.size == n && squares.size == n && labels.size == n, "weights and rows differ in number");
+        expect(progress.size == 2 && room.size >= 3 * classes, "there is too little room to work");
+        expect_below(labels, classes, "there is no such class");
+        const Factor<T> X = expect_pass(starts, columns, values, weights.rows - 1, order, state);
+        typed<T>().descend_coupled(X, {weights, coefs, c.data, squares.data, labels.data, bias, order, progress.data, progress.data + 1, state.data, room.data},
+                                   tol, max_passes, budget);
+    }, Released());
     m.def("descend", [](Matrix<const T> X, Vector<const Index> column, Vector<const double> cut, Vector<const Index> left,
                         Vector<const Index> right, Vector<const Index> first, Vector<const double> codes, Vector<Index> leaf) {
         const Size n = column.size;
@@ -387,6 +418,7 @@ NB_MODULE(_native, m) {
 
     bind_typed<float>(m);
     bind_typed<double>(m);
+    bind_descents<float, float>(m);
     m.def("in_units", [](M X, V origin, V factor, Matrix<float> units, Vector<float> half) {
         expect_units(X, origin, factor, units, half);
         loops->in_single_units(X, origin.data, factor.data, units, half.data);

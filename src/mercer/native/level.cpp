@@ -16,12 +16,12 @@ template <class T>
 constexpr TypedLoops<T> typed = {
     in_units<T, T>, raise_two<T>, powers_of_two<T>, exponents<T>, matern<T>, repair<T>, laplace<T>,
     weigh<T>,    weigh_both<T>, add_rows<T>,     assemble<T>,  pair_loop<T>, sweep<T>,   descend<T>,
-    descents<T, float>, descents<T, double>,
+    descents<T, double>, descend_columns<T>, descend_coupled<T>,
 };
 
 extern const Loops loops;
 const Loops loops = {
-    typed<float>,  typed<double>, in_units<double, float>, raise_two_square, matern_square, weigh_slopes, weigh_powers,  weigh_matern,
+    typed<float>,  typed<double>, descents<float, float>, in_units<double, float>, raise_two_square, matern_square, weigh_slopes, weigh_powers,  weigh_matern,
     weigh_and_bound, weigh_laplace, pull_back,      slopes_loop,   solve_parts,  start_parts,   measure_parts,
     rounded,       along,         fenchel_young,    newton_loop,   add_leaves,
 };

@@ -185,7 +185,11 @@ void descend_rows(Factor<T> X, Classes<W> s, double tol, Size max_passes, Size b
                 exchange(order[position], order[--active]);
                 continue;
             }
-            if (position + ROWS_AHEAD < active) prefetch(row_of(X, order[position + ROWS_AHEAD], width));
+            if (position + ROWS_AHEAD < active) {
+                const Size ahead = order[position + ROWS_AHEAD];
+                prefetch(row_of(X, ahead, width));
+                __builtin_prefetch(s.coefs.data + ahead * L), __builtin_prefetch(s.terms.data + ahead * Step::TERMS);
+            }
             const Row<T> row = row_of(X, i, width);
             W f[L], step[L] = {};
             SideBySide<W, L>::write(f, decide<L>(row, X.sparse, s.weights.data, width, bias));
@@ -216,6 +220,178 @@ void descend_rows(Factor<T> X, Classes<W> s, double tol, Size max_passes, Size b
             }
         }
         if (wake) active = n;
+    }
+}
+
+// Lower |w|_1 + sum_i c_i max(0, slack_i)^2 along one weight after the other, slack_i = 1 - y_i w'x_i.
+//
+// Columns of `X` are features times the labels. `state` is that of `descend_rows`, for columns; worst is the largest violation.
+template <class T>
+void descend_columns(Factor<T> X, Columns s, double tol, Size max_passes, Size budget) {
+    constexpr double SUFFICIENT = 0.01, SHORTER = 0.5, FLAT = 1e-12;
+    constexpr int MAX_STEPS = 20;
+    const Size d = s.order.size, n = s.slack.size;
+    Unsigned &position = s.state[0], &active = s.state[1], &open = s.state[2], &seed = s.state[3], &passes = s.state[4];
+    std::uint32_t* order = s.order.data;
+    double* slack = s.slack.data;
+    Size spent = 0;
+    while (open && passes < max_passes) {
+        if (position == 0) {
+            shuffle(order, active, seed);
+            *s.worst = 0.0;
+        }
+        while (position < active) {
+            if (spent >= budget) return;
+            const Size j = order[position];
+            const Row<T> column = row_of(X, j, n);
+            auto at = [&](Size k) { return X.sparse ? Size(column.columns[k]) : k; };
+            double slope = 0.0, bend = 0.0;
+            for (Size k = 0; k < column.length; k++) {
+                const Size i = at(k);
+                if (!(slack[i] > 0.0)) continue;
+                const double x = double(column.values[k]), cx = s.c[i] * x;
+                slope -= 2.0 * cx * slack[i], bend += 2.0 * cx * x;
+            }
+            bend = greater_of(bend, FLAT);
+            spent += column.length + 1;
+            const double w = s.weights[j], right = slope + 1.0, left = slope - 1.0;
+            double violation = 0.0;
+            if (w > 0.0) {
+                violation = right < 0.0 ? -right : right;
+            } else if (w < 0.0) {
+                violation = left < 0.0 ? -left : left;
+            } else if (right < 0.0) {
+                violation = -right;
+            } else if (left > 0.0) {
+                violation = left;
+            } else if (right > *s.limit && left < -*s.limit) {
+                exchange(order[position], order[--active]);
+                continue;
+            }
+            position++;
+            *s.worst = greater_of(*s.worst, violation);
+            double step = -w;
+            if (right < bend * w) {
+                step = -right / bend;
+            } else if (left > bend * w) {
+                step = -left / bend;
+            }
+            if (step == 0.0) continue;
+            // The change of |w|_1 and the slope promise a decrease; a part of it is enough.
+            double promise = (w + step < 0.0 ? -w - step : w + step) - (w < 0.0 ? -w : w) + slope * step;
+            for (int attempt = 0; attempt < MAX_STEPS; attempt++) {
+                double change = (w + step < 0.0 ? -w - step : w + step) - (w < 0.0 ? -w : w);
+                for (Size k = 0; k < column.length; k++) {
+                    const Size i = at(k);
+                    const double before = slack[i] > 0.0 ? slack[i] : 0.0, moved = slack[i] - step * double(column.values[k]);
+                    const double after = moved > 0.0 ? moved : 0.0;
+                    change += s.c[i] * (after - before) * (after + before);
+                }
+                spent += column.length;
+                if (change <= SUFFICIENT * promise) {
+                    for (Size k = 0; k < column.length; k++) slack[at(k)] -= step * double(column.values[k]);
+                    s.weights[j] = w + step;
+                    break;
+                }
+                step *= SHORTER, promise *= SHORTER;
+            }
+        }
+        position = 0, passes++;
+        if (*s.worst > tol) {
+            *s.limit = *s.worst / double(n);
+        } else if (*s.limit == INFINITE) {
+            open = 0;
+        } else {
+            *s.limit = INFINITE, active = d;
+        }
+    }
+}
+
+// Lower the dual of Crammer's and Singer's machine, all classes of one row after the other.
+//
+// Coefficients of a row add up to zero; that of its class is at most c_i, all others are not positive (Keerthi and others, 2008).
+template <class T>
+void descend_coupled(Factor<T> X, Coupled s, double tol, Size max_passes, Size budget) {
+    const Size classes = s.weights.columns, width = s.weights.rows - 1;
+    Unsigned &position = s.state[0], &active = s.state[1], &open = s.state[2], &seed = s.state[3], &passes = s.state[4];
+    std::uint32_t* order = s.order.data;
+    double *f = s.room, *target = s.room + classes, *sorted = s.room + 2 * classes;
+    Size spent = 0;
+    auto for_weights = [&](const Row<T>& row, auto visit) {
+        for (Size k = 0; k < row.length; k++) visit(double(row.values[k]), s.weights.data + (X.sparse ? Size(row.columns[k]) : k) * classes);
+        visit(s.bias, s.weights.data + width * classes);
+    };
+    while (open && passes < max_passes) {
+        if (position == 0) {
+            shuffle(order, active, seed);
+            *s.worst = 0.0;
+        }
+        while (position < active) {
+            if (spent >= budget) return;
+            const Size i = order[position], own = s.labels[i];
+            if (position + ROWS_AHEAD < active) prefetch(row_of(X, order[position + ROWS_AHEAD], width));
+            const Row<T> row = row_of(X, i, width);
+            const double c = s.c[i], square = s.squares[i];
+            double* a = s.coefs.data + i * classes;
+            spent += (row.length + 1) * classes;
+            // Gradients: decision values, and one for the classes that the row is not of.
+            for (Size k = 0; k < classes; k++) f[k] = k == own ? 0.0 : 1.0;
+            for_weights(row, [&](double x, const double* w) {
+                for (Size k = 0; k < classes; k++) f[k] += x * w[k];
+            });
+            double least_free = INFINITE, largest = -INFINITE, other = -INFINITE;
+            for (Size k = 0; k < classes; k++) {
+                largest = greater_of(largest, f[k]);
+                if (k != own) other = greater_of(other, f[k]);
+                if (a[k] < (k == own ? c : 0.0)) least_free = lesser_of(least_free, f[k]);
+            }
+            const double violation = largest - least_free;
+            if (!(violation > 0.0)) {
+                // At rest without coefficients, by more than others violate.
+                if (a[own] == 0.0 && f[own] - other > *s.limit) {
+                    exchange(order[position], order[--active]);
+                } else {
+                    position++;
+                }
+                continue;
+            }
+            position++;
+            *s.worst = greater_of(*s.worst, violation);
+            if (!(square > 0.0) || !(c > 0.0)) continue;
+            for (Size k = 0; k < classes; k++) {
+                target[k] = f[k] - square * a[k];
+                sorted[k] = target[k] + (k == own ? square * c : 0.0);
+            }
+            // The level at which the coefficients add up to zero: insertion into a falling order.
+            for (Size k = 1; k < classes; k++) {
+                const double x = sorted[k];
+                Size place = k;
+                for (; place > 0 && sorted[place - 1] < x; place--) sorted[place] = sorted[place - 1];
+                sorted[place] = x;
+            }
+            double level = sorted[0] - square * c;
+            Size r = 1;
+            for (; r < classes && level < double(r) * sorted[r]; r++) level += sorted[r];
+            level /= double(r);
+            bool moves = false;
+            for (Size k = 0; k < classes; k++) {
+                const double to = lesser_of(k == own ? c : 0.0, (level - target[k]) / square);
+                target[k] = to - a[k], a[k] = to;
+                moves = moves || target[k] != 0.0;
+            }
+            if (!moves) continue;
+            for_weights(row, [&](double x, double* w) {
+                for (Size k = 0; k < classes; k++) w[k] += x * target[k];
+            });
+        }
+        position = 0, passes++;
+        if (*s.worst > tol) {
+            *s.limit = *s.worst;
+        } else if (*s.limit == INFINITE) {
+            open = 0;
+        } else {
+            *s.limit = INFINITE, active = s.order.size;
+        }
     }
 }
 

@@ -146,8 +146,7 @@ def believed(risk: RegularizedRisk, answer: Answer, tol: float) -> bool:
     if answer.Ka is None:
         return False
     some = _drawn(risk.n)
-    support = np.flatnonzero(answer.a)
-    exact = risk.K.block(some, support).astype(np.float64, copy=False) @ answer.a[support]
+    exact = risk.K.sampled(answer.a, some)
     off = np.abs(exact - answer.Ka[some])
     if answer.error is not None:
         off = np.maximum(off - answer.error[some], 0.0)

@@ -35,8 +35,8 @@ __all__ = ["MAX_CLASSES", "RowDescent"]
 MAX_CLASSES = 16
 # Numbers of classes that the compiled loop has vectors for.
 LANES = (1, 4, 8, 16)
-# Weights are kept in float32 down to this tolerance, and for several classes: a single one gains
-# nothing.
+# Rows are read in float32 down to this tolerance. So are the weights of several classes; those of
+# a single one gain nothing.
 FLOAT32_TOL = 1e-5
 # A violation is met before its coefficient moves, and others move after it: passes end at this part
 # of the tolerance. Answers are measured in float64; where one violates more than the tolerance,
@@ -116,8 +116,7 @@ class RowDescent(Solver):
         starts: Sequence[Solution | None],
         monitors: Sequence[Monitor],
     ) -> list[Answer]:
-        single = len(risks) > 1 and self.tol >= FLOAT32_TOL
-        state = _Passes(risks, starts, np.float32 if single else np.float64, self.seed)
+        state = _Passes(risks, starts, self.seed, precise=self.tol < FLOAT32_TOL)
         tol = PASS_TOL_PART * self.tol
         for repeat in range(MAX_REPEATS):
             over = state.descend(tol, monitors)
@@ -130,8 +129,7 @@ class RowDescent(Solver):
             if over or max(violations) <= self.tol:
                 break
             tol *= REPEAT_TOL_PART
-            precise = repeat + 1 >= MAX_SINGLE_REPEATS
-            state.again(A, np.float64 if precise else state.kind)
+            state.again(A, precise=state.precise or repeat + 1 >= MAX_SINGLE_REPEATS)
         passes = state.passes
         return [
             Answer(a, np.empty(0), passes, Ka=f)
@@ -146,8 +144,8 @@ class _Passes:
         self,
         risks: Sequence[RegularizedRisk],
         starts: Sequence[Solution | None],
-        kind: Any,
         seed: int,
+        precise: bool,
     ) -> None:
         self.risks, self.K, self.n = risks, risks[0].K, risks[0].n
         assert isinstance(self.K, Features)
@@ -166,12 +164,13 @@ class _Passes:
         for k, start in enumerate(starts):
             if start is not None:
                 A[:, k] = np.clip(start.a, *risks[k].box())
-        self.again(A, kind)
+        self.again(A, precise)
 
-    def again(self, A: Array, kind: Any) -> None:
+    def again(self, A: Array, precise: bool) -> None:
         """Go on from coefficients (n, k), with weights from scratch and all rows at work."""
-        self.kind, k = kind, A.shape[1]
-        self.factor = self.K.flat(np.float32 if kind == np.float32 else None)
+        self.precise, k = precise, A.shape[1]
+        kind: Any = np.float64 if precise or self.lanes == 1 else np.float32
+        self.factor = self.K.flat(np.float64 if precise else np.float32)
         self.weights = _aligned((self.K.d + 1, self.lanes), kind)
         self.coefs = _aligned((self.n, self.lanes), kind)
         self.weights[:, :k] = self.K.weights(A)
