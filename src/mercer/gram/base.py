@@ -128,20 +128,6 @@ class Gram(ABC):
         entries: NDArray[np.float64] = self.matvec(v)[rows]
         return entries
 
-    def sampled(self, v: Array, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return few entries of ``K v`` in float64, computed from kernel values.
-
-        Parameters
-        ----------
-        v : (n,) array
-        rows : (m,) array of int
-            Which entries.
-        """
-        support = np.flatnonzero(v)
-        values = self.block(rows, support).astype(np.float64, copy=False)
-        entries: NDArray[np.float64] = values @ v[support]
-        return entries
-
     def roundoff(self) -> Roundoff | None:
         """Return proved bounds on the errors of float32 values and their sums; None if unknown."""
         return None

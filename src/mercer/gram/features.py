@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer._typing import AnyArray, Array, DType, PointsLike
@@ -40,6 +41,7 @@ class Features(Gram):
     def __init__(self, X: PointsLike, bias: float = 0.0) -> None:
         self.X, self.bias = X, float(bias)
         self._flat: dict[Any, Any] = {}
+        self._root: Any = None
 
     @property
     def d(self) -> int:
@@ -56,24 +58,60 @@ class Features(Gram):
 
     def weights(self, A: Array) -> Array:
         """Return the weights (d + 1, k) that coefficients (n, k) make, the last one of s."""
-        top = np.asarray(self._double.T @ A)
+        top = np.asarray(self.double.T @ A)
         return np.vstack([top, self.bias * A.sum(axis=0, keepdims=True)])
 
     def values(self, W: Array) -> Array:
         """Return the decision values (n, k) of weights (d + 1, k)."""
-        return np.asarray(self._double @ W[:-1]) + self.bias * W[-1]
+        return np.asarray(self.double @ W[:-1]) + self.bias * W[-1]
+
+    @property
+    def sparse_rows(self) -> bool:
+        """Whether the features are a sparse matrix."""
+        return is_sparse(self.X)
+
+    def take(self, index: NDArray[np.intp]) -> Features:
+        """Return the matrix of some rows."""
+        return Features(self.double[index], self.bias)
+
+    def column_squares(self, D: Array) -> Array:
+        """Return the weighted squares of the columns, the last one that of the intercept."""
+        X = self.double
+        if is_sparse(X):
+            squares = X.multiply(X)
+            top = np.asarray(squares.T @ D).ravel()
+        else:
+            top = np.einsum("ij,ij,i->j", X, X, D)
+        return np.append(top, self.bias**2 * D.sum())
+
+    def weighted_square(self, D: Array, max_numbers: int) -> Array:
+        """Return ``Z'DZ`` of dense features, from blocks of the rows that have a weight."""
+        active, size = np.flatnonzero(D), self.d + 1
+        H = np.zeros((size, size))
+        height = max(64, max_numbers // size)
+        for first in range(0, len(active), height):
+            rows = active[first : first + height]
+            root = np.sqrt(D[rows])
+            part = np.empty((len(rows), size))
+            np.multiply(self.double[rows], root[:, None], out=part[:, :-1])
+            part[:, -1] = self.bias * root
+            H += part.T @ part
+        return H
+
+    def root(self) -> PointsLike:
+        if self._root is None:
+            ones = np.full((self.X.shape[0], 1), self.bias)
+            X = self.double
+            self._root = sp.csr_array(sp.hstack([X, ones])) if is_sparse(X) else np.hstack([X, ones])
+        return self._root
 
     def matvec(self, v: Array) -> Array:
         v = self._vector(v)
         A = v.reshape(len(v), -1)
         return self.values(self.weights(A)).reshape(v.shape)
 
-    def sampled(self, v: Array, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        W = self.weights(v[:, None])
-        return np.asarray(self._double[rows] @ W[:-1] + self.bias * W[-1])[:, 0]
-
     def block(self, rows: Index, columns: Index) -> AnyArray:
-        product = self._double[rows] @ self._double[columns].T
+        product = self.double[rows] @ self.double[columns].T
         product = product.toarray() if is_sparse(product) else np.asarray(product)
         return product + self.bias**2
 
@@ -82,7 +120,7 @@ class Features(Gram):
 
     @cached_property
     def _squares(self) -> Array:
-        X = self._double
+        X = self.double
         if is_sparse(X):
             squares = np.add.reduceat(np.append(X.data**2, 0.0), X.indptr[:-1])
             squares[np.diff(X.indptr) == 0] = 0.0
@@ -93,7 +131,8 @@ class Features(Gram):
         return squares
 
     @cached_property
-    def _double(self) -> Any:
+    def double(self) -> Any:
+        """The features in float64."""
         return self.X.astype(np.float64, copy=False)
 
     def flat(self, kind: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint32], AnyArray]:

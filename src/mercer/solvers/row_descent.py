@@ -132,7 +132,7 @@ class RowDescent(Solver):
             state.again(A, precise=state.precise or repeat + 1 >= MAX_SINGLE_REPEATS)
         passes = state.passes
         return [
-            Answer(a, np.empty(0), passes, Ka=f)
+            Answer(a, np.empty(0), passes, Ka=f, measured=True)
             for a, f in zip(np.ascontiguousarray(A.T), np.ascontiguousarray(F.T), strict=True)
         ]
 
@@ -173,9 +173,9 @@ class _Passes:
         self.factor = self.K.flat(np.float64 if precise else np.float32)
         self.weights = _aligned((self.K.d + 1, self.lanes), kind)
         self.coefs = _aligned((self.n, self.lanes), kind)
-        self.weights[:, :k] = self.K.weights(A)
-        signs = 1.0 if self.labels is None else np.where(self.labels.T, 1.0, -1.0)
-        self.coefs[:, :k] = A * signs
+        if A.any():
+            self.weights[:, :k] = self.K.weights(A)
+            self.coefs[:, :k] = A if self.labels is None else np.abs(A)
         self.terms = self._terms().astype(kind)
         self.awake = np.full(self.n, 2**k - 1, dtype=np.uint32)
         self.limits = np.full(self.lanes, np.inf, dtype=kind)
