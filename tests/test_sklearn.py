@@ -25,6 +25,8 @@ from mercer import (
     KernelClassifier,
     KernelLogisticRegression,
     KernelRegressor,
+    LinearSVC,
+    LinearSVR,
     MissingInputRegressor,
     NuSVC,
     NuSVR,
@@ -127,6 +129,13 @@ EXCEPTIONS = {
 OTHERS = unlisted({*globals(), *ELSEWHERE, *EXCEPTIONS})
 
 REPLACEMENTS = [SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM()]
+# Weights of features: with a tolerance at which weights are repetitions to seven digits.
+WEIGHTS_OF_FEATURES = [
+    *(LinearSVC(tol=1e-9), LinearSVC(dual=True, tol=1e-9, max_iter=-1)),
+    LinearSVC(penalty="l1", tol=1e-9, max_iter=-1),
+    LinearSVC(multi_class="crammer_singer", tol=1e-9, max_iter=-1),
+    *(LinearSVR(tol=1e-9), LinearSVR(dual=True, tol=1e-9, max_iter=-1)),
+]
 DEFAULT = [
     *REPLACEMENTS,
     *(SVC(kernel="precomputed"), SVR(kernel="precomputed")),
@@ -338,6 +347,18 @@ def test_machines_around_machines(estimator, check):
 @pytest.mark.filterwarnings("ignore:The precomputed kernel matrix is not positive definite")
 @parametrize_with_checks(DEFAULT, expected_failed_checks=expected)
 def test_defaults(estimator, check):
+    check(estimator)
+
+
+# A thousand passes, which the check sets, are too few beside weights of a thousand.
+PASSES = {"check_class_weight_classifiers": "stops at max_iter"}
+
+
+@parametrize_with_checks(
+    WEIGHTS_OF_FEATURES,
+    expected_failed_checks=lambda machine: {} if machine.dual == "auto" else PASSES,
+)
+def test_weights_of_features(estimator, check):
     check(estimator)
 
 

@@ -99,8 +99,8 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
         tags.input_tags.sparse = True
         return tags
 
-    def _check_X(self, X: PointsLike, y: TargetsLike = None) -> Any:
-        """Validate training data, or new points without targets."""
+    def _check_X(self, X: PointsLike, y: TargetsLike = None, reset: bool = True) -> Any:
+        """Validate training data, or new points with ``reset=False``."""
         name = type(self).__name__
         if is_source(X):
             raise ValueError(
@@ -115,7 +115,7 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
         }
         with explaining_data(self, X):
             X = with_short_indices(X)
-            if y is None:
+            if not reset:
                 return validate_data(self, X, reset=False, **how)
             return validate_data(self, X, y, **how)
 
@@ -134,10 +134,10 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
         """Return the weights of the losses, for which the squared ones have a half."""
         return self.C * weights * (WHOLE_SQUARE if self.loss in self._squared else 1.0)
 
-    def _solver(self, K: Features) -> tuple[Solver, str]:
+    def _solver(self, K: Features, tol: float) -> tuple[Solver, str]:
         """Return the solver of one class, and the reason for it."""
         name, (n, d) = type(self).__name__, K.X.shape
-        how = (self.tol, self.max_iter, self.max_time)
+        how = (tol, self.max_iter, self.max_time)
         smooth = self.loss in self._squared
         if self.dual is False and not smooth:
             (squared,) = self._squared
@@ -152,9 +152,13 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
             return ThinInteriorPoint(*how), "few columns"
         return RowDescent(*how, self._seed()), "rows of features"
 
-    def _minimize(self, K: Features, risks: Sequence[RegularizedRisk], titles: Sequence[str]) -> Any:
+    def _minimize(
+        self, risks: Sequence[RegularizedRisk], titles: Sequence[str], tol: float
+    ) -> tuple[Array, list[Solution]]:
         """Return the weights of each problem, and the solutions; groups of them on threads."""
-        solver, reason = self._solver(K)
+        K = risks[0].K
+        assert isinstance(K, Features)
+        solver, reason = self._solver(K, tol)
         size = MAX_CLASSES if isinstance(solver, RowDescent) else 1
         groups = [range(k, min(k + size, len(risks))) for k in range(0, len(risks), size)]
         pending = iter(groups)
@@ -188,7 +192,7 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
     def _values(self, X: PointsLike) -> Array:
         """Return the decision values of new points, (n, k)."""
         check_is_fitted(self)
-        F = self._check_X(X) @ np.atleast_2d(self._dense_coef()).T
+        F = self._check_X(X, reset=False) @ np.atleast_2d(self._dense_coef()).T
         return np.asarray(F + self.intercept_)
 
     def _dense_coef(self) -> Array:
@@ -337,7 +341,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
         self.classes_, codes = encode_classes(y)
         weights = check_sample_weight(sample_weight, X.shape[0])
         refuse_one_class(codes[weights > 0])
-        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        by_class = self._class_weights(y, codes, weights)
         K = self._features(X)
         if self.multi_class == "crammer_singer":
             self._fit_coupled(K, codes, weights * by_class[codes])
@@ -353,8 +357,15 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
         loss: Loss = SquaredHinge() if self.loss in self._squared else Hinge()
         pairs = zip(labels, costs, strict=True)
         risks = [RegularizedRisk(loss, K, own, self._weigh(cost)) for own, cost in pairs]
-        self._store(*self._minimize(K, risks, titles))
+        self._store(*self._minimize(risks, titles, self.tol))
         return self
+
+    def _class_weights(self, y: Any, codes: NDArray[np.intp], weights: Array) -> Array:
+        """Return the factors of C by class, balanced ones by the weights of the samples."""
+        if self.class_weight != "balanced":
+            return compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        sizes = np.bincount(codes, weights, minlength=len(self.classes_))
+        return np.divide(sizes.sum() / len(sizes), sizes, out=np.ones_like(sizes), where=sizes > 0)
 
     def _fit_absolute(
         self, K: Features, labels: Array, costs: Sequence[Array], titles: Sequence[str]
@@ -530,8 +541,8 @@ default="epsilon_insensitive"
         K = self._features(X)
         squared = self.loss in self._squared
         loss = (SquaredEpsilonInsensitive if squared else EpsilonInsensitive)(self.epsilon)
-        W, solutions = self._minimize(K, [RegularizedRisk(loss, K, y, c)], [""])
-        self._store(W, solutions)
+        unit = float(np.mean(np.abs(y))) or 1.0
+        self._store(*self._minimize([RegularizedRisk(loss, K, y, c)], [""], unit * self.tol))
         self.coef_ = self.coef_[0]
         return self
 

@@ -35,6 +35,8 @@ MAX_CG_STEPS = 500
 # A step is shortened until it brings this part of the decrease that its slope promises.
 SUFFICIENT_DECREASE = 1e-4
 MAX_HALVINGS = 40
+# A promise below this part of the objective is rounding; so many such steps are made.
+ROUNDING, MAX_ROUNDED_STEPS = 1e-15, 3
 
 
 @dataclass(eq=False)
@@ -86,7 +88,7 @@ class PrimalNewton(Solver):
         assert isinstance(K, Features)
         w = np.zeros(K.d + 1) if start is None else K.weights(start.a[:, None])[:, 0]
         f = K.values(w[:, None])[:, 0]
-        steps, first = 0, 0.0
+        steps, rounded, first = 0, 0, 0.0
         while True:
             a = -c * loss.gradient(y, f)
             slope = w - K.weights(a[:, None])[:, 0]
@@ -106,6 +108,9 @@ class PrimalNewton(Solver):
             p = self._direction(K, bend, slope, min(FORCING, (size / first) ** 0.5))
             move = K.values(p[:, None])[:, 0]
             t, promise = 1.0, float(slope @ p)
+            rounded += -promise <= ROUNDING * objective
+            if rounded > MAX_ROUNDED_STEPS:
+                break
             for _ in range(MAX_HALVINGS):
                 ahead = w + t * p
                 value = 0.5 * float(ahead @ ahead) + risk.risk(f + t * move)
