@@ -129,12 +129,13 @@ EXCEPTIONS = {
 OTHERS = unlisted({*globals(), *ELSEWHERE, *EXCEPTIONS})
 
 REPLACEMENTS = [SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM()]
-# Weights of features: with a tolerance at which weights are repetitions to seven digits.
+# Weights of features: with tolerances at which weights are repetitions to seven digits. Newton's
+# steps end far below theirs.
 WEIGHTS_OF_FEATURES = [
-    *(LinearSVC(tol=1e-9), LinearSVC(dual=True, tol=1e-9, max_iter=-1)),
+    *(LinearSVC(tol=1e-7), LinearSVC(dual=True, tol=1e-7, max_iter=-1)),
     LinearSVC(penalty="l1", tol=1e-9, max_iter=-1),
     LinearSVC(multi_class="crammer_singer", tol=1e-9, max_iter=-1),
-    *(LinearSVR(tol=1e-9), LinearSVR(dual=True, tol=1e-9, max_iter=-1)),
+    *(LinearSVR(tol=1e-7), LinearSVR(dual=True, tol=1e-7, max_iter=-1)),
 ]
 DEFAULT = [
     *REPLACEMENTS,

@@ -174,13 +174,17 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
             return [(w, _light(s, reason)) for w, s in zip(W.T, solutions, strict=True)]
 
         done: dict[range, list[tuple[Array, Solution]]] = {}
-        for group, solved in call_ready(solve, lambda: next(pending, None), self._threads()):
+        for group, solved in call_ready(solve, lambda: next(pending, None), self._threads(len(groups))):
             done[group] = solved
         pairs = [pair for group in groups for pair in done[group]]
         return np.stack([w for w, _ in pairs], axis=1), [s for _, s in pairs]
 
-    def _threads(self) -> int:
-        return usable_cores() if self.n_jobs is None or self.n_jobs < 1 else int(self.n_jobs)
+    def _threads(self, parts: int) -> int:
+        """Return how many threads share so many parts."""
+        if parts == 1 or self.n_jobs == 1:
+            return 1
+        wanted = usable_cores() if self.n_jobs is None or self.n_jobs < 1 else int(self.n_jobs)
+        return min(wanted, parts)
 
     def _store(self, W: Array, solutions: Sequence[Solution]) -> None:
         """Keep weights (d + 1, k) and how they were found."""
@@ -392,7 +396,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
                     warning=EarlyStop,
                 )
 
-        done = dict(call_ready(solve, lambda: next(numbers, None), self._threads()))
+        done = dict(call_ready(solve, lambda: next(numbers, None), self._threads(len(labels))))
         pairs = [done[k] for k in range(len(labels))]
         W = np.stack([w for w, _ in pairs], axis=1)
         self._store(W, [_light(s, s.reason) for _, s in pairs])
