@@ -18,7 +18,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from mercer._fitting import AllOrNothing
 from mercer._params import check_sample_weight
 from mercer._settings import KW_ONLY, settings
-from mercer._sklearn import Interval, InvalidParameterError, SparseCoefMixin, StrOptions, fit_context
+from mercer._sklearn import (
+    Interval,
+    InvalidParameterError,
+    SparseCoefMixin,
+    StrOptions,
+    fit_context,
+)
 from mercer._threads import call_ready, usable_cores
 from mercer._typing import (
     Array,
@@ -174,7 +180,9 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
             return [(w, _light(s, reason)) for w, s in zip(W.T, solutions, strict=True)]
 
         done: dict[range, list[tuple[Array, Solution]]] = {}
-        for group, solved in call_ready(solve, lambda: next(pending, None), self._threads(len(groups))):
+        for group, solved in call_ready(
+            solve, lambda: next(pending, None), self._threads(len(groups))
+        ):
             done[group] = solved
         pairs = [pair for group in groups for pair in done[group]]
         return np.stack([w for w, _ in pairs], axis=1), [s for _, s in pairs]
@@ -354,7 +362,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
         titles = [""] if len(labels) == 1 else [str(label) for label in self.classes_]
         costs = [weights * by_class[codes]]
         if len(labels) > 1:
-            costs = [weights * np.where(own > 0, w, 1.0) for own, w in zip(labels, by_class, strict=True)]
+            costs = [
+                weights * np.where(own > 0, w, 1.0) for own, w in zip(labels, by_class, strict=True)
+            ]
         if self.penalty == "l1":
             self._fit_absolute(K, labels, costs, titles)
             return self
@@ -472,7 +482,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
     epsilon : float, default=0.0
         Half-width of the tube inside which errors cost nothing.
     tol : float, default=1e-4
-        Largest violation of an optimality condition, in units of the mean absolute target.
+        Largest violation of an optimality condition, in units of the largest absolute target.
     C : float, default=1.0
         Weight of the summed loss against the penalty.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, \
@@ -545,7 +555,7 @@ default="epsilon_insensitive"
         K = self._features(X)
         squared = self.loss in self._squared
         loss = (SquaredEpsilonInsensitive if squared else EpsilonInsensitive)(self.epsilon)
-        unit = float(np.mean(np.abs(y))) or 1.0
+        unit = float(np.max(np.abs(y))) or 1.0
         self._store(*self._minimize([RegularizedRisk(loss, K, y, c)], [""], unit * self.tol))
         self.coef_ = self.coef_[0]
         return self

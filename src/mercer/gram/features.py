@@ -102,7 +102,9 @@ class Features(Gram):
         if self._root is None:
             ones = np.full((self.X.shape[0], 1), self.bias)
             X = self.double
-            self._root = sp.csr_array(sp.hstack([X, ones])) if is_sparse(X) else np.hstack([X, ones])
+            self._root = (
+                sp.csr_array(sp.hstack([X, ones])) if is_sparse(X) else np.hstack([X, ones])
+            )
         return self._root
 
     def matvec(self, v: Array) -> Array:

@@ -95,7 +95,9 @@ def search_weight(
     except Stop:
         status = "stopped"
     if not trials:
-        raise ValueError(f"max_time={how.max_time} ended before C={estimator.C} was tried; raise it.")
+        raise ValueError(
+            f"max_time={how.max_time} ended before C={estimator.C} was tried; raise it."
+        )
     # Of equal ones the smallest weight: the most regularized machine.
     chosen = min(trials, key=lambda trial: (trial.value, trial.parameters["C"]))
     machine = clone(estimator).set_params(**chosen.parameters)
