@@ -41,8 +41,8 @@ from mercer.losses.classification import Hinge, SquaredHinge
 from mercer.losses.regression import EpsilonInsensitive, SquaredEpsilonInsensitive
 from mercer.machines.callbacks import SILENT, watched
 from mercer.machines.classifier import chosen, encode_classes, refuse_one_class, signs
-from mercer.machines.explaining import explained, explaining_data
 from mercer.machines.expansion import with_short_indices
+from mercer.machines.explaining import explained, explaining_data
 from mercer.machines.solving import EarlyStop, finite
 from mercer.problems.risk import RegularizedRisk
 from mercer.solvers import Solution, Solver
@@ -172,7 +172,7 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
             K.diag(), K.flat(np.float32)  # which threads share
 
         def solve(group: range) -> list[tuple[Array, Solution]]:
-            with finite(), _listeners(self, [titles[k] for k in group]) as listeners:
+            with finite(), _Listeners(self, [titles[k] for k in group]) as listeners:
                 solutions = minimize_together(
                     [risks[k] for k in group], solver, listeners=listeners, warning=EarlyStop
                 )
@@ -221,7 +221,7 @@ def _light(solution: Solution, reason: str) -> Solution:
     return replace(solution, a=NO_ARRAY, f=NO_ARRAY, n_samples=len(solution.a), reason=reason)
 
 
-class _listeners:
+class _Listeners:
     """Listeners of some problems of a machine, as long as they are solved."""
 
     def __init__(self, machine: Any, titles: Sequence[str]) -> None:
@@ -387,8 +387,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
         """Fit weights under the norm that makes most of them zero."""
         if self.loss != "squared_hinge" or self.dual is True:
             raise ValueError(
-                f"LinearSVC(penalty='l1', loss={self.loss!r}, dual={self.dual!r}) is not supported: "
-                "the penalty 'l1' takes the squared hinge and its primal. Use "
+                f"LinearSVC(penalty='l1', loss={self.loss!r}, dual={self.dual!r}) is not "
+                "supported: the penalty 'l1' takes the squared hinge and its primal. Use "
                 "loss='squared_hinge' with dual=False or 'auto', or penalty='l2'."
             )
         numbers, seed = iter(range(len(labels))), self._seed()

@@ -319,7 +319,7 @@ def _one_class(model: OneClassSVM) -> Plan:
     return replace(plan, classes=np.array([1, -1]))
 
 
-# Weights of features -------------------------------------------------------------------------------
+# Weights of features -----------------------------------------------------------------------------
 
 
 def _weights(model: LinearSVC | LinearSVR) -> Plan:

@@ -64,7 +64,7 @@ def search_weight(
         machine, loss = clone(estimator).set_params(C=C, verbose=False), 0.0
         for train, test in folds:
             X_train, y_train = safe_split(machine, X, y, train)
-            X_test, y_test = safe_split(machine, X, y, test)
+            X_test = safe_indexing(X, test)
             machine.fit(X_train, y_train, sample_weight=weights[train])
             predicted = machine.predict(X_test)
             truth = np.asarray(safe_indexing(y, test))

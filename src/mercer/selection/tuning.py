@@ -283,8 +283,9 @@ def tune(
     categories and then each of them are doubled or halved for as long as exact leave-one-out errors
     fall, twice, which takes about a minute for ten features and leaves of 1,500 rows and more.
 
-    A linear machine (:class:`LinearSVC`, :class:`LinearSVR`) has no kernel: C minimizes the mistakes
-    or absolute errors of five folds, from the C that is given by factors of four to both sides.
+    A linear machine (:class:`LinearSVC`, :class:`LinearSVR`) has no kernel: C minimizes the
+    mistakes or absolute errors of five folds, from the C that is given by factors of four to both
+    sides.
 
     Any other machine is tuned by cross-validation of itself: censored targets, samples that are
     reweighted, constraints, prices of unpenalized functions and linear programs make problems that

@@ -9,7 +9,8 @@ Both are solved by coordinate descent and certified by a dual point that is made
 
 .. math::
 
-    \min_W\; \tfrac12 |W|^2 + \sum_i c_i \max_k \bigl([k \ne y_i] + z_i'(w_k - w_{y_i})\bigr), \qquad
+    \min_W\; \tfrac12 |W|^2 + \sum_i c_i \max_k \bigl([k \ne y_i] + z_i'(w_k - w_{y_i})\bigr),
+    \qquad
     \max_A\; -\tfrac12 |Z'A|^2 - \sum_{k \ne y_i} A_{ik}
 
 for coefficients of a row that add up to zero, are at most :math:`c_i` for its class and not
