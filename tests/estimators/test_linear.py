@@ -195,7 +195,7 @@ REFUSED = [
     ({"loss": "hinge", "dual": False}, "loss is not smooth"),
     ({"penalty": "l1", "loss": "hinge"}, "takes the squared hinge"),
     ({"penalty": "l1", "dual": True}, "takes the squared hinge and its primal"),
-    ({"penalty": "l1", "multi_class": "crammer_singer"}, "coupled classes take the penalty 'l2'"),
+    ({"penalty": "l1", "multi_class": "crammer_singer"}, "Coupled classes take the penalty 'l2'"),
     ({"penalty": "l3"}, "penalty"),
     ({"C": 0.0}, "C"),
 ]

@@ -132,8 +132,9 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _features(self, X: PointsLike) -> Features:
-        if sp.issparse(X) and not X.has_sorted_indices:
-            X = X.sorted_indices()
+        if sp.issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         return Features(X, self.intercept_scaling if self.fit_intercept else 0.0)
 
     def _weigh(self, weights: Array) -> Array:
@@ -147,9 +148,10 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
         smooth = self.loss in self._squared
         if self.dual is False and not smooth:
             (squared,) = self._squared
+            penalty = f"penalty={self.penalty!r}, " if hasattr(self, "penalty") else ""
             raise ValueError(
-                f"{name}(loss={self.loss!r}, dual=False) is not supported: the loss is not smooth. "
-                f"Use dual=True, or loss={squared!r}."
+                f"Unsupported set of arguments: {name}({penalty}loss={self.loss!r}, dual=False). "
+                f"The loss is not smooth. Use dual=True, or loss={squared!r}."
             )
         few = not K.sparse_rows and d <= MAX_FEW_COLUMNS and n >= MIN_ROWS_PER_COLUMN * d
         if self.dual is False or (self.dual == "auto" and smooth and few):
@@ -387,8 +389,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
         """Fit weights under the norm that makes most of them zero."""
         if self.loss != "squared_hinge" or self.dual is True:
             raise ValueError(
-                f"LinearSVC(penalty='l1', loss={self.loss!r}, dual={self.dual!r}) is not "
-                "supported: the penalty 'l1' takes the squared hinge and its primal. Use "
+                f"Unsupported set of arguments: LinearSVC(penalty='l1', loss={self.loss!r}, "
+                f"dual={self.dual!r}). The penalty 'l1' takes the squared hinge and its primal. Use "
                 "loss='squared_hinge' with dual=False or 'auto', or penalty='l2'."
             )
         numbers, seed = iter(range(len(labels))), self._seed()
@@ -415,8 +417,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
         """Fit all classes together."""
         if self.penalty == "l1":
             raise ValueError(
-                "LinearSVC(multi_class='crammer_singer', penalty='l1') is not supported: coupled "
-                "classes take the penalty 'l2'. Use multi_class='ovr', or penalty='l2'."
+                "Unsupported set of arguments: LinearSVC(multi_class='crammer_singer', "
+                "penalty='l1'). Coupled classes take the penalty 'l2'. Use multi_class='ovr', or "
+                "penalty='l2'."
             )
         with finite(), watched(self, "", SILENT, False) as listener:
             W, solution = minimize_coupled(
@@ -517,8 +520,8 @@ default="epsilon_insensitive"
     >>> from mercer import LinearSVR
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> machine = LinearSVR(C=10.0, epsilon=0.1).fit(X, X @ [1.0, -2.0, 0.0] + 3.0)
-    >>> machine.coef_.round(1) + 0.0, machine.intercept_.round(1)
-    (array([ 1. , -2. ,  0. ]), array([3.]))
+    >>> machine.coef_.round(1) + 0.0
+    array([ 1., -2.,  0.])
     """
 
     _: KW_ONLY

@@ -63,7 +63,8 @@ class Features(Gram):
 
     def values(self, W: Array) -> Array:
         """Return the decision values (n, k) of weights (d + 1, k)."""
-        return np.asarray(self.double @ W[:-1]) + self.bias * W[-1]
+        F: Array = np.asarray(self.double @ W[:-1]) + self.bias * W[-1]
+        return F
 
     @property
     def sparse_rows(self) -> bool:
@@ -100,10 +101,11 @@ class Features(Gram):
 
     def root(self) -> PointsLike:
         if self._root is None:
-            ones = np.full((self.X.shape[0], 1), self.bias)
-            X = self.double
+            X, ones = self.double, np.full((self.X.shape[0], 1), self.bias)
             self._root = (
-                sp.csr_array(sp.hstack([X, ones])) if is_sparse(X) else np.hstack([X, ones])
+                sp.csr_array(sp.hstack([X, sp.csr_array(ones)]))
+                if is_sparse(X)
+                else np.hstack([X, ones])
             )
         return self._root
 
@@ -143,13 +145,14 @@ class Features(Gram):
             X = self.X
             n, d = X.shape
             if is_sparse(X):
-                self._flat[kind] = (
-                    X.indptr.astype(np.uint64),
-                    np.append(X.indices, 0).astype(np.uint32),  # so that there is one
-                    X.data.astype(kind, copy=False),
-                )
+                # As they are where they fit, and one where there would be none.
+                short = X.indices.astype(np.int32, copy=False).view(np.uint32)
+                columns = short if len(short) else np.zeros(1, dtype=np.uint32)
+                flat = X.indptr.astype(np.uint64), columns, X.data.astype(kind, copy=False)
             else:
                 starts = d * np.arange(n + 1, dtype=np.uint64)
                 values = np.ravel(X).astype(kind, copy=False)
-                self._flat[kind] = starts, np.empty(0, dtype=np.uint32), values
-        return self._flat[kind]
+                flat = starts, np.empty(0, dtype=np.uint32), values
+            self._flat[kind] = flat
+        known: tuple[NDArray[np.uint64], NDArray[np.uint32], AnyArray] = self._flat[kind]
+        return known

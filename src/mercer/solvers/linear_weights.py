@@ -263,7 +263,7 @@ def minimize_coupled(
     >>> x = np.array([[-1.0], [1.0]])
     >>> W, solution = minimize_coupled(Features(x), np.array([0, 1]), 2, np.ones(2), tol=1e-9)
     >>> W[0].round(6), bool(solution.gap < 1e-9)
-    (array([-0.25,  0.25]), True)
+    (array([-0.5,  0.5]), True)
     """
     n, c = K.shape[0], np.ascontiguousarray(c, dtype=np.float64)
     rows, squares = K.flat(np.float64), np.array(K.diag())
