@@ -390,8 +390,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
         if self.loss != "squared_hinge" or self.dual is True:
             raise ValueError(
                 f"Unsupported set of arguments: LinearSVC(penalty='l1', loss={self.loss!r}, "
-                f"dual={self.dual!r}). The penalty 'l1' takes the squared hinge and its primal. Use "
-                "loss='squared_hinge' with dual=False or 'auto', or penalty='l2'."
+                f"dual={self.dual!r}). The penalty 'l1' takes the squared hinge and its primal. "
+                "Use loss='squared_hinge' with dual=False or 'auto', or penalty='l2'."
             )
         numbers, seed = iter(range(len(labels))), self._seed()
         K.root(), K.double  # which threads share

@@ -102,10 +102,9 @@ class Features(Gram):
     def root(self) -> PointsLike:
         if self._root is None:
             X, ones = self.double, np.full((self.X.shape[0], 1), self.bias)
+            sparse = is_sparse(X)
             self._root = (
-                sp.csr_array(sp.hstack([X, sp.csr_array(ones)]))
-                if is_sparse(X)
-                else np.hstack([X, ones])
+                sp.csr_array(sp.hstack([X, sp.csr_array(ones)])) if sparse else np.hstack([X, ones])
             )
         return self._root
 

@@ -147,8 +147,9 @@ class _Passes:
         seed: int,
         precise: bool,
     ) -> None:
-        self.risks, self.K, self.n = risks, risks[0].K, risks[0].n
-        assert isinstance(self.K, Features)
+        K = risks[0].K
+        assert isinstance(K, Features)
+        self.risks, self.K, self.n = risks, K, risks[0].n
         self.lanes = next(lanes for lanes in LANES if lanes >= len(risks))
         self.margins = type(risks[0].loss) in MARGINS
         self.order = np.arange(self.n, dtype=np.uint32)
@@ -185,7 +186,7 @@ class _Passes:
     def _terms(self) -> Array:
         """Return what a step knows of each row."""
         squares, first = self.K.diag(), self.risks[0]
-        if not self.margins:
+        if isinstance(first.loss, EpsilonInsensitive | SquaredEpsilonInsensitive):
             c, D = first.c, RESIDUALS[type(first.loss)](first.c)
             upper = np.where(D > 0, np.inf, c)
             epsilon = np.broadcast_to(first.loss.epsilon, self.n)
@@ -273,4 +274,5 @@ def _aligned(shape: tuple[int, int], kind: Any) -> AnyArray:
     bytes_ = np.dtype(kind).itemsize * shape[0] * shape[1]
     room = np.zeros(bytes_ + LINE_BYTES, dtype=np.uint8)
     first = -room.ctypes.data % LINE_BYTES
-    return room[first : first + bytes_].view(kind).reshape(shape)
+    aligned: AnyArray = room[first : first + bytes_].view(kind).reshape(shape)
+    return aligned
