@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state, compute_class_weight
@@ -36,6 +35,7 @@ from mercer._typing import (
 )
 from mercer.data.opening import is_source
 from mercer.gram.features import Features
+from mercer.kernels.points import is_sparse
 from mercer.losses.base import Loss
 from mercer.losses.classification import Hinge, SquaredHinge
 from mercer.losses.regression import EpsilonInsensitive, SquaredEpsilonInsensitive
@@ -61,6 +61,8 @@ MAX_FEW_COLUMNS, MIN_ROWS_PER_COLUMN = 300, 5
 # Of the square root of a loss: the squared ones of LIBLINEAR have no half.
 WHOLE_SQUARE = 2.0
 NO_ARRAY: Array = np.empty(0)
+# Where nobody is told of a fit: linear machines have no callbacks.
+QUIET: Any = SILENT
 
 
 @settings
@@ -132,7 +134,7 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _features(self, X: PointsLike) -> Features:
-        if sp.issparse(X) and not X.has_canonical_format:
+        if is_sparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
         return Features(X, self.intercept_scaling if self.fit_intercept else 0.0)
@@ -211,7 +213,7 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
 
     def _dense_coef(self) -> Array:
         coef = self.coef_
-        return np.asarray(coef.toarray() if sp.issparse(coef) else coef)
+        return np.asarray(coef.toarray() if is_sparse(coef) else coef)
 
     @abstractmethod
     def fit(self, X: PointsLike, y: TargetsLike, sample_weight: WeightsLike = None) -> Self:
@@ -227,7 +229,7 @@ class _Listeners:
     """Listeners of some problems of a machine, as long as they are solved."""
 
     def __init__(self, machine: Any, titles: Sequence[str]) -> None:
-        self.contexts = [watched(machine, title, SILENT, False) for title in titles]
+        self.contexts = [watched(machine, title, QUIET, False) for title in titles]
 
     def __enter__(self) -> list[Any]:
         return [context.__enter__() for context in self.contexts]
@@ -378,10 +380,15 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
 
     def _class_weights(self, y: Any, codes: NDArray[np.intp], weights: Array) -> Array:
         """Return the factors of C by class, balanced ones by the weights of the samples."""
+        factors: Array
         if self.class_weight != "balanced":
-            return compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            return factors
         sizes = np.bincount(codes, weights, minlength=len(self.classes_))
-        return np.divide(sizes.sum() / len(sizes), sizes, out=np.ones_like(sizes), where=sizes > 0)
+        factors = np.divide(
+            sizes.sum() / len(sizes), sizes, out=np.ones_like(sizes), where=sizes > 0
+        )
+        return factors
 
     def _fit_absolute(
         self, K: Features, labels: Array, costs: Sequence[Array], titles: Sequence[str]
@@ -397,7 +404,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
         K.root(), K.double  # which threads share
 
         def solve(k: int) -> tuple[Array, Solution]:
-            with finite(), watched(self, titles[k], SILENT, False) as listener:
+            with finite(), watched(self, titles[k], QUIET, False) as listener:
                 return minimize_absolute(
                     *(K, labels[k], self.C * costs[k]),
                     tol=self.tol,
@@ -421,7 +428,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
                 "penalty='l1'). Coupled classes take the penalty 'l2'. Use multi_class='ovr', or "
                 "penalty='l2'."
             )
-        with finite(), watched(self, "", SILENT, False) as listener:
+        with finite(), watched(self, "", QUIET, False) as listener:
             W, solution = minimize_coupled(
                 *(K, codes, len(self.classes_), self.C * weights),
                 tol=self.tol,
