@@ -129,14 +129,6 @@ EXCEPTIONS = {
 OTHERS = unlisted({*globals(), *ELSEWHERE, *EXCEPTIONS})
 
 REPLACEMENTS = [SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM()]
-# Weights of features: with tolerances at which weights are repetitions to seven digits. Newton's
-# steps end far below theirs.
-WEIGHTS_OF_FEATURES = [
-    *(LinearSVC(tol=1e-7), LinearSVC(dual=True, tol=1e-7, max_iter=-1)),
-    LinearSVC(penalty="l1", tol=1e-9, max_iter=-1),
-    LinearSVC(multi_class="crammer_singer", tol=1e-9, max_iter=-1),
-    *(LinearSVR(tol=1e-7), LinearSVR(dual=True, tol=1e-7, max_iter=-1)),
-]
 DEFAULT = [
     *REPLACEMENTS,
     *(SVC(kernel="precomputed"), SVR(kernel="precomputed")),
@@ -351,14 +343,7 @@ def test_defaults(estimator, check):
     check(estimator)
 
 
-# A thousand passes, which the check sets, are too few beside weights of a thousand.
-PASSES = {"check_class_weight_classifiers": "stops at max_iter"}
-
-
-@parametrize_with_checks(
-    WEIGHTS_OF_FEATURES,
-    expected_failed_checks=lambda machine: {} if machine.dual == "auto" else PASSES,
-)
+@parametrize_with_checks([LinearSVC(), LinearSVR()], expected_failed_checks=lambda machine: WEIGHTS)
 def test_weights_of_features(estimator, check):
     check(estimator)
 
@@ -401,6 +386,7 @@ def test_machines_for_gaps(estimator, check):
         # With a centre for every different row.
         LSSVR(**GIVEN, approximation=Nystrom(60)),
         KernelLogisticRegression(**GIVEN, approximation=Nystrom(60)),
+        *(LinearSVC(tol=1e-9), LinearSVC(dual=True, tol=1e-9, max_iter=-1), LinearSVR(tol=1e-9)),
     ],
     ids=lambda machine: type(machine).__name__,
 )
