@@ -27,10 +27,10 @@ def test_type_checkers_and_imports_on_first_use_agree():
         assert getattr(mercer, name) is getattr(import_module(module), name)
 
 
-def test_the_front_door_has_thirty_names_of_which_listings_tell():
+def test_the_front_door_is_a_short_list_of_which_listings_tell():
     shown = [name for name in dir(mercer) if not inspect.ismodule(getattr(mercer, name))]
     assert sorted(shown) == sorted(mercer.__all__)
-    assert len(shown) <= 30
+    assert len(shown) <= 32
 
 
 def test_rooms_export_four_hundred_names():

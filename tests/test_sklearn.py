@@ -25,6 +25,8 @@ from mercer import (
     KernelClassifier,
     KernelLogisticRegression,
     KernelRegressor,
+    LinearSVC,
+    LinearSVR,
     MissingInputRegressor,
     NuSVC,
     NuSVR,
@@ -341,6 +343,11 @@ def test_defaults(estimator, check):
     check(estimator)
 
 
+@parametrize_with_checks([LinearSVC(), LinearSVR()], expected_failed_checks=lambda machine: WEIGHTS)
+def test_weights_of_features(estimator, check):
+    check(estimator)
+
+
 @parametrize_with_checks(OWN, expected_failed_checks=two_classes)
 def test_every_loss_without_an_expected_failure(estimator, check):
     check(estimator)
@@ -379,6 +386,7 @@ def test_machines_for_gaps(estimator, check):
         # With a centre for every different row.
         LSSVR(**GIVEN, approximation=Nystrom(60)),
         KernelLogisticRegression(**GIVEN, approximation=Nystrom(60)),
+        *(LinearSVC(tol=1e-9), LinearSVC(dual=True, tol=1e-9, max_iter=-1), LinearSVR(tol=1e-9)),
     ],
     ids=lambda machine: type(machine).__name__,
 )

@@ -292,8 +292,8 @@ def test_few_rows_are_refused_with_their_number():
 
 
 def test_names_of_other_libraries_lead_to_ours():
-    with pytest.raises(AttributeError, match=r"Use SVC\(kernel='linear'\)\."):
-        _ = mercer.LinearSVC
+    with pytest.raises(AttributeError, match=r"Use OneClassSVM, the same with a Gaussian kernel\."):
+        _ = mercer.SVDD
     with pytest.raises(AttributeError, match=r"Did you mean 'QuantileSVR'\?"):
         _ = mercer.QuantilSVR
     with pytest.raises(AttributeError, match=r"It is in mercer\.io: from mercer\.io import load\."):

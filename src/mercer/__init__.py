@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         KernelClassifier,
         KernelLogisticRegression,
         KernelRegressor,
+        LinearSVC,
+        LinearSVR,
         MissingInputRegressor,
         NuSVC,
         NuSVR,
@@ -55,6 +57,8 @@ __all__ = [
     "KernelClassifier",
     "KernelLogisticRegression",
     "KernelRegressor",
+    "LinearSVC",
+    "LinearSVR",
     "Local",
     "MissingInputRegressor",
     "NuSVC",
@@ -124,8 +128,6 @@ _SEARCHED = (
 
 # Names that people know from elsewhere, and what to use here.
 _KNOWN_ELSEWHERE = {
-    "LinearSVC": "SVC(kernel='linear')",
-    "LinearSVR": "SVR(kernel='linear')",
     "KernelRidge": "LSSVR, kernel ridge regression with an intercept",
     "GaussianProcessRegressor": "mercer.selection.LSSVRCV, whose kernel maximizes the evidence",
     "Nystroem": "Nystrom, as in SVC(approximation=Nystrom(2000))",

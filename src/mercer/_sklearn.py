@@ -7,6 +7,7 @@ from typing import Any
 
 import scipy.sparse as sp
 from sklearn.base import _fit_context as fit_context
+from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -31,6 +32,7 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "RealNotInt",
+    "SparseCoefMixin",
     "StrOptions",
     "align_api_if_sparse",
     "check_feature_names_in",

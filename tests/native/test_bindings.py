@@ -8,7 +8,7 @@ import pytest
 
 from mercer import _native
 
-INDEX, UNSIGNED = np.int64, np.uint64
+INDEX, UNSIGNED, SHORT = np.int64, np.uint64, np.uint32
 
 
 def parts():
@@ -36,6 +36,9 @@ def calls(T):
     square, rows = np.eye(3, dtype=T), np.array([0, 2])
     terms = np.zeros((4, 8))
     ends, runs = np.array([0, 0, 1], UNSIGNED), np.array([0, 3], UNSIGNED)
+    # Rows of a linear machine with their columns, terms of their losses, and where a pass is.
+    sparse = np.array([0, 2, 3], UNSIGNED), np.array([0, 1, 1], SHORT), np.ones(3, T)
+    margins, place = np.full((2, 6), 0.5), np.array([0, 2, 1, 7, 0], UNSIGNED)
     return {
         "in_units": [K, np.zeros(5), np.ones(5), np.zeros((4, 5), T), np.zeros(4, T)],
         "raise_two": [K.copy(), hx, hz],
@@ -56,6 +59,22 @@ def calls(T):
             np.array([0, 2, 3], UNSIGNED), np.array([0, 1, 1], np.uint32), np.ones(3, T), np.ones((2, 1)), np.ones(1),
             np.ones((2, 8)), np.ones(2), np.ones(1), np.arange(2, dtype=UNSIGNED), np.arange(2, dtype=UNSIGNED), 1, 1.0,
             np.zeros(2, bool),
+        ],
+        "descend_classes": [
+            *sparse, 1.0, np.zeros((3, 4)), np.zeros((2, 4)), margins, np.array([1, 2], SHORT), np.full(2, 3, SHORT),
+            np.arange(2, dtype=SHORT), np.ones(4), np.zeros(4), place.copy(), 2, 1e-3, 9, 999,
+        ],
+        "descend_targets": [
+            *sparse, 1.0, np.zeros((3, 1)), np.zeros((2, 1)), margins, np.zeros(2, SHORT), np.ones(2, SHORT),
+            np.arange(2, dtype=SHORT), np.ones(1), np.zeros(1), place.copy(), 1, 1e-3, 9, 999,
+        ],
+        "descend_columns": [
+            *sparse, np.ones(2), np.ones(2), np.zeros(2), np.arange(2, dtype=SHORT), np.array([0.0, 1.0]),
+            place.copy(), 1e-3, 9, 999,
+        ],
+        "descend_coupled": [
+            *sparse, 1.0, np.zeros((3, 3)), np.zeros((2, 3)), np.ones(2), np.full(2, 2.0), np.array([0, 2], SHORT),
+            np.arange(2, dtype=SHORT), np.array([0.0, 1.0]), place.copy(), np.zeros(9), 1e-3, 9, 999,
         ],
         "descend": [
             np.ones((3, 2), T), np.array([1, -1, -1]), np.zeros(3), np.array([1, 0, 1]), np.array([2, 0, 0]),
@@ -203,6 +222,8 @@ INDICES = [
     ("assemble", 7, [0, 1, 3]), ("pair_loop", 4, [0, 0, 4]), ("pair_loop", 4, [2, 1, 3]), ("sweep", 0, [0, 2, 4]),
     ("pair_loop", 5, [0, 4]), ("pair_loop", 5, [3, 0]), ("mirror_rows", 1, [3]), ("fill_tiles", 2, [*range(12), 13]),
     ("sweep", 8, [0, 2]), ("descend", 1, [2, -1, -1]), ("descend", 3, [0, 0, 0]), ("descend", 4, [3, 0, 0]),
+    ("descend_classes", 9, [0, 2]), ("descend_targets", 0, [0, 2, 4]), ("descend_columns", 6, [2, 0]),
+    ("descend_coupled", 8, [0, 3]), ("descend_coupled", 9, [0, 2]), ("descend_classes", 12, [3, 2, 1, 7, 0]),
 ]  # fmt: skip
 
 

@@ -12,32 +12,16 @@ import sklearn.svm
 
 import mercer
 
-CLASSES = {name: getattr(mercer, name) for name in ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"]}
+NAMES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR")
+CLASSES = {name: getattr(mercer, name) for name in NAMES}
 FOLDER = Path(sklearn.svm.__file__).parent / "tests"
 
-ELSEWHERE = {
+ELSEWHERE: dict[str, dict[str, str]] = {
     "test_svm": {
-        "test_crammer_singer_binary": "LinearSVC",
-        "test_dense_liblinear_intercept_handling": "LinearSVC",
-        "test_dual_auto": "a parameter of the linear machines",
-        "test_dual_auto_edge_cases": "a parameter of the linear machines",
-        "test_liblinear_set_coef": "LinearSVC",
-        "test_linear_svm_convergence_warnings": "LinearSVC and LinearSVR",
-        "test_linearsvc": "LinearSVC",
-        "test_linearsvc_crammer_singer": "LinearSVC",
-        "test_linearsvc_fit_sampleweight": "LinearSVC",
-        "test_linearsvc_iris": "LinearSVC",
-        "test_linearsvc_parameters": "LinearSVC",
-        "test_linearsvc_verbose": "LinearSVC",
-        "test_linearsvm_liblinear_sample_weight": "LinearSVC and LinearSVR",
-        "test_linearsvr_fit_sampleweight": "LinearSVR",
-        "test_lsvc_intercept_scaling_zero": "LinearSVC",
+        "test_dual_auto": "a function of scikit-learn's",
+        "test_dual_auto_edge_cases": "a function of scikit-learn's",
     },
-    "test_sparse": {
-        "test_linearsvc": "LinearSVC",
-        "test_linearsvc_iris": "LinearSVC",
-        "test_sparse_liblinear_intercept_handling": "LinearSVC",
-    },
+    "test_sparse": {},
 }
 """Tests left out because they are not about these classes, with what they are about."""
 
@@ -48,6 +32,8 @@ DECLINED = {
         "test_libsvm_convergence_warnings": "LIBSVM needs more than two steps for six points, "
         "the pair steps here converge in two; and LIBSVM's wording. Our warning is tested in "
         "tests/estimators/test_budget.py",
+        "test_linear_svm_convergence_warnings": "LIBLINEAR's wording; our warning is tested in "
+        "tests/estimators/test_linear.py",
         "test_negative_sample_weights_mask_all_samples": NEGATIVE,
         "test_negative_weight_equal_coeffs": NEGATIVE,
         "test_negative_weights_svc_leave_just_one_label": NEGATIVE,
@@ -57,6 +43,8 @@ DECLINED = {
         "test_svr_errors": "a kernel function that returns a wrong shape is refused by fit already",
     },
     "test_sparse": {
+        "test_linearsvc": "its parameters are an iterator, of which pytest warns; sparse and dense "
+        "rows are compared in tests/estimators/test_linear.py",
         "test_timeout": "LIBSVM needs more than one step for six points, a pair step here solves "
         "them; and LIBSVM's wording",
     },

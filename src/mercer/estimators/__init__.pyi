@@ -12,6 +12,8 @@ from mercer.estimators.general import KernelLogisticRegression as KernelLogistic
 from mercer.estimators.general import KernelRegressor as KernelRegressor
 from mercer.estimators.intervals import ConformalRegressor as ConformalRegressor
 from mercer.estimators.kriging import UniversalKriging as UniversalKriging
+from mercer.estimators.linear import LinearSVC as LinearSVC
+from mercer.estimators.linear import LinearSVR as LinearSVR
 from mercer.estimators.linear_programming import SparseClassifier as SparseClassifier
 from mercer.estimators.linear_programming import SparseRegressor as SparseRegressor
 from mercer.estimators.ls_svc import LSSVC as LSSVC

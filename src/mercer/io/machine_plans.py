@@ -14,6 +14,8 @@ from mercer.estimators import (
     CensoredRegressor,
     HeteroscedasticNuSVR,
     HeteroscedasticSVR,
+    LinearSVC,
+    LinearSVR,
     MissingInputClassifier,
     MissingInputRegressor,
     OneClassSVM,
@@ -317,6 +319,25 @@ def _one_class(model: OneClassSVM) -> Plan:
     return replace(plan, classes=np.array([1, -1]))
 
 
+# Weights of features -----------------------------------------------------------------------------
+
+
+def _weights(model: LinearSVC | LinearSVR) -> Plan:
+    """Return the products with the weights of the features."""
+    W = np.atleast_2d(_dense(model.coef_)).T
+    b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), W.shape[1:])
+    # Nothing is known of the sample: units in which every feature moves the values alike.
+    size = np.max(np.abs(W), axis=1)
+    spread = np.divide(1.0, size, out=np.ones_like(size), where=size > 0)
+    Z = np.random.default_rng(0).normal(size=(TRIED_POINTS, len(W))) * spread
+    widths = {"prediction": W.shape[1]}
+    return Plan(model, lambda x: {"prediction": x @ W + b[None]}, widths, None, Z, True)
+
+
+def _weights_of_classes(model: LinearSVC) -> Plan:
+    return voted(model, _weights(model))
+
+
 # Gaps ---------------------------------------------------------------------------------------------
 
 
@@ -346,6 +367,8 @@ register(
     {
         MissingInputRegressor: _missing,
         MissingInputClassifier: _missing_classes,
+        LinearSVC: _weights_of_classes,
+        LinearSVR: _weights,
         OneClassSVM: _one_class,
         LSSVC: _codes,
         PairwiseClassifier: _pairs,

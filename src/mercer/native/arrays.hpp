@@ -96,6 +96,44 @@ struct Sweep {
     bool* resting;
 };
 
+// Linear machines over the rows of a factor, one a class: see linear.hpp.
+template <class W>
+struct Classes {
+    Matrix<W> weights, coefs;
+    Matrix<const W> terms;
+    const std::uint32_t* positive;
+    std::uint32_t* awake;
+    Vector<std::uint32_t> order;
+    W *limits, *worst;
+    Unsigned* state;
+    Size count;
+    double bias;
+};
+// Weights of columns under the norm |w|_1, and all classes of rows together.
+struct Columns {
+    Vector<double> slack;
+    const double* c;
+    double* weights;
+    Vector<std::uint32_t> order;
+    double *worst, *limit;
+    Unsigned* state;
+};
+struct Coupled {
+    Matrix<double> weights, coefs;
+    const double *c, *squares;
+    const std::uint32_t* labels;
+    double bias;
+    Vector<std::uint32_t> order;
+    double *worst, *limit;
+    Unsigned* state;
+    double* room;
+};
+template <class T, class W>
+struct Descents {
+    void (*classes)(Factor<T>, Classes<W>, double, Size, Size);
+    void (*targets)(Factor<T>, Classes<W>, double, Size, Size);
+};
+
 template <class T>
 struct TypedLoops {
     void (*in_units)(Matrix<const T>, const double*, const double*, Matrix<T>, T*);
@@ -117,6 +155,9 @@ struct TypedLoops {
     void (*mirror_rows)(Matrix<T>, Vector<const Index>, const bool*, Size, Size);
     double (*sweep)(Factor<T>, Sweep);
     void (*descend)(Matrix<const T>, Tree, Index*);
+    Descents<T, double> descents;
+    void (*descend_columns)(Factor<T>, Columns, double, Size, Size);
+    void (*descend_coupled)(Factor<T>, Coupled, double, Size, Size);
 };
 
 struct Loops {
@@ -127,6 +168,7 @@ struct Loops {
     double (*short_pair_loop)(Matrix<const std::uint16_t>, double*, const double*, Matrix<float>, Vector<const Unsigned>,
                               const Unsigned*, double, Index, Index, Size, Index*);
     void (*mirror_short_rows)(Matrix<std::uint16_t>, Vector<const Index>, const bool*, Size, Size);
+    Descents<float, float> single_descents;
     void (*in_single_units)(Matrix<const double>, const double*, const double*, Matrix<float>, float*);
     void (*raise_two_square)(Matrix<double>, const double*);
     void (*matern_square)(Matrix<double>, const double*, int);

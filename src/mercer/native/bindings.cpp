@@ -227,6 +227,50 @@ void bind_pairs(nb::module_& m, Pairs pairs, Mirror mirror) {
     }, Released());
 }
 
+// What every pass over rows or columns reads, and where it is.
+template <class T>
+Factor<T> expect_pass(Vector<const Unsigned> starts, Vector<const std::uint32_t> columns, Vector<const T> values, Size width,
+                      Vector<std::uint32_t> order, Vector<Unsigned> state) {
+    const Size n = order.size;
+    expect(starts.size == n + 1, "starts and rows differ in number");
+    expect(state.size == 5 && state.data[0] <= state.data[1] && state.data[1] <= n && state.data[3] > 0, "there is no such place in a pass");
+    expect_below(Vector<const std::uint32_t>{order.data, n}, n, "there is no such row");
+    expect_offsets(starts.data, starts.size, values.size, "rows lie outside of their memory");
+    expect(columns.size || values.size >= n * width, "rows lie outside of their memory");
+    expect(!columns.size || columns.size >= values.size, "values and columns differ in number");
+    return {starts.data, columns.data, columns.size > 0, values.data};
+}
+
+// Passes over rows of linear machines, whose weights have a precision of their own.
+template <class T, class W>
+void bind_descents(nb::module_& m) {
+    auto bind = [&](const char* name, bool several) {
+        m.def(name, [several](Vector<const Unsigned> starts, Vector<const std::uint32_t> columns, Vector<const T> values, double bias,
+                              Matrix<W> weights, Matrix<W> coefs, Matrix<const W> terms, Vector<const std::uint32_t> positive,
+                              Vector<std::uint32_t> awake, Vector<std::uint32_t> order, Vector<W> limits, Vector<W> worst,
+                              Vector<Unsigned> state, Size count, double tol, Size max_passes, Size budget) {
+            const Size n = order.size, lanes = weights.columns;
+            expect(lanes == 1 || (several && (lanes == 4 || lanes == 8 || lanes == 16)), "weights are of 1, 4, 8 or 16 classes");
+            expect(count <= lanes && limits.size == lanes && worst.size == lanes, "classes differ in number");
+            expect(weights.rows > 0 && weights.stride == lanes, "weights lie apart");
+            expect(coefs.rows == n && coefs.columns == lanes && coefs.stride == lanes, "coefficients and rows differ in number");
+            expect(terms.rows == n && terms.columns == 6 && terms.stride == 6, "terms are rows of six");
+            expect(positive.size == n && awake.size == n, "marks and rows differ in number");
+            const Factor<T> X = expect_pass(starts, columns, values, weights.rows - 1, order, state);
+            const Descents<T, W>* loop;
+            if constexpr (std::is_same_v<W, float>) {
+                loop = &loops->single_descents;
+            } else {
+                loop = &typed<T>().descents;
+            }
+            (several ? loop->classes : loop->targets)(X, {weights, coefs, terms, positive.data, awake.data, order, limits.data, worst.data, state.data, count, bias},
+                tol, max_passes, budget);
+        }, Released());
+    };
+    bind("descend_classes", true);
+    bind("descend_targets", false);
+}
+
 template <class T>
 void bind_typed(nb::module_& m) {
     m.def("weigh_tiles", [](Matrix<const T> x, Matrix<const T> z, Matrix<const T> weights, Matrix<double> sums, Index number,
@@ -243,6 +287,7 @@ void bind_typed(nb::module_& m) {
         expect_places(x, z, places, out);
         typed<T>().fill_tiles(x, z, places, out, number, offset);
     }, Released());
+    bind_descents<T, double>(m);
     m.def("in_units", [](Matrix<const T> X, Vector<const double> origin, Vector<const double> factor, Matrix<T> units, Vector<T> half) {
         expect_units(X, origin, factor, units, half);
         typed<T>().in_units(X, origin.data, factor.data, units, half.data);
@@ -333,6 +378,28 @@ void bind_typed(nb::module_& m) {
         return typed<T>().sweep({starts.data, columns.data, columns.size > 0, values.data},
                                 {B.data, B.stride, 1, rho.data, rows, w, beta, active, blocks, size, limit, resting.data});
     }, Released());
+    m.def("descend_columns", [](Vector<const Unsigned> starts, Vector<const std::uint32_t> rows, Vector<const T> values, Vector<double> slack,
+                                Vector<const double> c, Vector<double> weights, Vector<std::uint32_t> order, Vector<double> progress,
+                                Vector<Unsigned> state, double tol, Size max_passes, Size budget) {
+        expect(c.size == slack.size && weights.size == order.size, "weights and columns differ in number");
+        expect(progress.size == 2, "progress is the largest violation and a limit");
+        const Factor<T> X = expect_pass(starts, rows, values, slack.size, order, state);
+        typed<T>().descend_columns(X, {slack, c.data, weights.data, order, progress.data, progress.data + 1, state.data}, tol, max_passes, budget);
+    }, Released());
+    m.def("descend_coupled", [](Vector<const Unsigned> starts, Vector<const std::uint32_t> columns, Vector<const T> values, double bias,
+                                Matrix<double> weights, Matrix<double> coefs, Vector<const double> c, Vector<const double> squares,
+                                Vector<const std::uint32_t> labels, Vector<std::uint32_t> order, Vector<double> progress,
+                                Vector<Unsigned> state, Vector<double> room, double tol, Size max_passes, Size budget) {
+        const Size n = order.size, classes = weights.columns;
+        expect(weights.rows > 0 && classes > 0 && weights.stride == classes, "weights lie apart");
+        expect(coefs.rows == n && coefs.columns == classes && coefs.stride == classes, "coefficients and rows differ in number");
+        expect(c.size == n && squares.size == n && labels.size == n, "weights and rows differ in number");
+        expect(progress.size == 2 && room.size >= 3 * classes, "there is too little room to work");
+        expect_below(labels, classes, "there is no such class");
+        const Factor<T> X = expect_pass(starts, columns, values, weights.rows - 1, order, state);
+        typed<T>().descend_coupled(X, {weights, coefs, c.data, squares.data, labels.data, bias, order, progress.data, progress.data + 1, state.data, room.data},
+                                   tol, max_passes, budget);
+    }, Released());
     m.def("descend", [](Matrix<const T> X, Vector<const Index> column, Vector<const double> cut, Vector<const Index> left,
                         Vector<const Index> right, Vector<const Index> first, Vector<const double> codes, Vector<Index> leaf) {
         const Size n = column.size;
@@ -405,6 +472,7 @@ NB_MODULE(_native, m) {
         expect_places(x, z, places, out);
         loops->fill_short_tiles(x, z, places, out, number, offset);
     }, Released());
+    bind_descents<float, float>(m);
     m.def("in_units", [](M X, V origin, V factor, Matrix<float> units, Vector<float> half) {
         expect_units(X, origin, factor, units, half);
         loops->in_single_units(X, origin.data, factor.data, units, half.data);

@@ -14,6 +14,7 @@ from sklearn.utils import indexable
 from mercer._progress import PATIENCE, Bar
 from mercer._threads import small_algebra
 from mercer._typing import Array, PointsLike, Seed, TargetsLike, WeightsLike
+from mercer.estimators.linear import LinearMachine
 from mercer.machines.base import KernelMachine
 from mercer.selection.least_squares_problem import (
     AUTOMATIC,
@@ -26,6 +27,7 @@ from mercer.selection.least_squares_problem import (
     prepare_statement,
     state,
 )
+from mercer.selection.linear_tuning import search_weight
 from mercer.selection.local_tuning import Wishes, is_local, tune_in_parts
 from mercer.selection.objective import (
     Descent,
@@ -228,7 +230,7 @@ class Tuning:
 
 
 def tune(
-    estimator: KernelMachine,
+    estimator: KernelMachine | LinearMachine,
     X: PointsLike,
     y: TargetsLike,
     *,
@@ -281,6 +283,10 @@ def tune(
     categories and then each of them are doubled or halved for as long as exact leave-one-out errors
     fall, twice, which takes about a minute for ten features and leaves of 1,500 rows and more.
 
+    A linear machine (:class:`LinearSVC`, :class:`LinearSVR`) has no kernel: C minimizes the
+    mistakes or absolute errors of five folds, from the C that is given by factors of four to both
+    sides.
+
     Any other machine is tuned by cross-validation of itself: censored targets, samples that are
     reweighted, constraints, prices of unpenalized functions and linear programs make problems that
     squared errors do not speak for. Kernel and C, or nu of a machine without C, minimize its own
@@ -291,9 +297,9 @@ def tune(
 
     Parameters
     ----------
-    estimator : KernelMachine
+    estimator : KernelMachine, LinearSVC or LinearSVR
         The machine to tune: a regressor or classifier of this library with a kernel that can be
-        differentiated. It is not changed.
+        differentiated, or a linear machine. It is not changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Inputs.
     y : array-like
@@ -407,6 +413,8 @@ def tune(
         watch,
     )
     with bar:
+        if isinstance(estimator, LinearMachine):
+            return Tuning(**search_weight(estimator, X, y, sample_weight, how))
         check_tunable(estimator)
         if is_local(estimator):
             in_parts: Tuning = tune_in_parts(_tune, estimator, X, y, sample_weight, how)

@@ -27,6 +27,8 @@ class Answer:
         Iterations.
     Ka : ndarray of shape (n,), optional
         The product that the solver kept up to date; believed where it passes a check.
+    measured : bool, default=False
+        Whether the product is of the answer itself in float64, and needs no check.
     error : ndarray of shape (n,), optional
         Proved bound on the error of each entry of the product, where it is more than the rounding
         of float64; the certificate takes the worst case.
@@ -44,6 +46,7 @@ class Answer:
     error: Array | None = None
     bound: float | None = None
     precisions: Array | None = None
+    measured: bool = False
 
 
 @dataclass(eq=False)

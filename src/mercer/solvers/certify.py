@@ -143,8 +143,8 @@ def believed(risk: RegularizedRisk, answer: Answer, tol: float) -> bool:
     This is about mistakes, not about rounding: a solver that says how far its product may be off
     is taken at its word, and one that says nothing vouches for float64.
     """
-    if answer.Ka is None:
-        return False
+    if answer.Ka is None or answer.measured:
+        return answer.measured
     some = _drawn(risk.n)
     support = np.flatnonzero(answer.a)
     exact = risk.K.block(some, support).astype(np.float64, copy=False) @ answer.a[support]
