@@ -116,7 +116,9 @@ GROUPS = {
 # Names that programs import from the top, by what they are for.
 TASKS = {
     "Tables as they are": ("AutoRegressor", "AutoClassifier"),
-    "Support vector machines": ("SVR", "SVC", "LinearSVC", "LinearSVR", "NuSVR", "NuSVC", "OneClassSVM"),
+    "Support vector machines": (
+        *("SVR", "SVC", "LinearSVC", "LinearSVR", "NuSVR", "NuSVC", "OneClassSVM"),
+    ),
     "Least squares": ("LSSVR", "LSSVC"),
     "Any loss, any kernel": ("KernelRegressor", "KernelClassifier", "KernelLogisticRegression"),
     "Intervals and quantiles": ("ConformalRegressor", "QuantileBand", "QuantileSVR"),

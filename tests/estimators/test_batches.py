@@ -40,6 +40,7 @@ REGRESSION = [
     *(
         mercer.LSSVR(),
         mercer.SVR(),
+        mercer.LinearSVR(),
         mercer.NuSVR(),
         mercer.estimators.HuberSVR(),
         mercer.QuantileSVR(),
@@ -116,6 +117,7 @@ BINARY = [
 ]
 THREE_CLASSES = [
     *(mercer.SVC(), mercer.NuSVC(nu=0.3), mercer.LSSVC(), mercer.KernelClassifier()),
+    mercer.LinearSVC(),
     *(mercer.SVC(decision_function_shape="ovo"), mercer.SVC(break_ties=True)),
     *(
         mercer.selection.LSSVCCV(budget=2),
@@ -296,3 +298,16 @@ def test_a_proved_shape_holds_on_a_fine_grid_in_any_batching():
         steps = np.diff(np.concatenate(batches))
         assert np.all(steps > 0.0)
         np.testing.assert_allclose(np.concatenate(batches)[:rows], whole[:rows], atol=rounding)
+
+
+@pytest.mark.parametrize("machine", [mercer.SVC(), mercer.LinearSVC(), mercer.LSSVC()], ids=repr)
+def test_memory_that_is_not_aligned(machine):
+    """Arrays that arrive in a message begin at any byte."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = np.sign(X[:, 0])
+    shifted = np.frombuffer(b"?" + X.tobytes(), dtype=float, offset=1).reshape(X.shape)
+    assert not shifted.flags.aligned
+    expected = machine.fit(X, y).decision_function(X)
+    # NumPy multiplies such arrays in another order.
+    values = machine.fit(shifted, y).decision_function(shifted)
+    np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)

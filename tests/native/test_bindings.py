@@ -183,6 +183,34 @@ def test_arrays_of_another_kind_are_no_arguments(name, given):
                     loop(*arguments)
 
 
+def shifted(x):
+    """Return a copy of an array whose memory is not aligned, as that of an array in a message."""
+    room = np.empty(x.nbytes + 1, np.uint8)
+    copy = room[1:].view(x.dtype).reshape(x.shape)
+    copy[...] = x
+    return copy
+
+
+@CASES
+def test_memory_that_is_not_aligned_is_read_and_not_written_to(name, given):
+    loop = getattr(_native, name)
+    expected = copies(given)
+    returned = loop(*expected)
+    for k, x in enumerate(given):
+        if not isinstance(x, np.ndarray) or x.itemsize == 1 or x.size == 0:
+            continue
+        arguments = copies(given)
+        arguments[k] = shifted(x)
+        assert not arguments[k].flags.aligned
+        try:
+            assert loop(*arguments) == returned
+        except TypeError:
+            continue  # an array that the loop may write to
+        for result, wanted in zip(arguments, expected, strict=True):
+            if isinstance(result, np.ndarray):
+                np.testing.assert_array_equal(result, wanted)
+
+
 @CASES
 def test_lengths_that_do_not_fit_are_refused(name, given):
     """Every array is cut or longer by one; whatever is not refused does not read beyond its memory."""

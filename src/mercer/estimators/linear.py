@@ -78,7 +78,6 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
     random_state: Seed = None
     max_iter: int = 1000
     max_time: float | None = None
-    n_jobs: int | None = None
 
     _parameter_constraints: ClassVar[Constraints] = {
         "dual": ["boolean", StrOptions({"auto"})],
@@ -89,7 +88,6 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
         "random_state": ["random_state"],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
-        "n_jobs": [Integral, None],
     }
 
     _squared: ClassVar[frozenset[str]] = frozenset()
@@ -193,10 +191,7 @@ class LinearMachine(SparseCoefMixin, AllOrNothing, BaseEstimator):  # type: igno
 
     def _threads(self, parts: int) -> int:
         """Return how many threads share so many parts."""
-        if parts == 1 or self.n_jobs == 1:
-            return 1
-        wanted = usable_cores() if self.n_jobs is None or self.n_jobs < 1 else int(self.n_jobs)
-        return min(wanted, parts)
+        return 1
 
     def _store(self, W: Array, solutions: Sequence[Solution]) -> None:
         """Keep weights (d + 1, k) and how they were found."""
@@ -325,12 +320,14 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
     _: KW_ONLY
     multi_class: str = "ovr"
     class_weight: dict[Any, float] | str | None = None
+    n_jobs: int | None = None
 
     _parameter_constraints: ClassVar[Constraints] = {
         "penalty": [StrOptions({"l1", "l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
+        "n_jobs": [Integral, None],
     }
 
     _squared = frozenset({"squared_hinge"})
@@ -377,6 +374,12 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]
         risks = [RegularizedRisk(loss, K, own, self._weigh(cost)) for own, cost in pairs]
         self._store(*self._minimize(risks, titles, self.tol))
         return self
+
+    def _threads(self, parts: int) -> int:
+        if parts == 1 or self.n_jobs == 1:
+            return 1
+        wanted = usable_cores() if self.n_jobs is None or self.n_jobs < 1 else int(self.n_jobs)
+        return min(wanted, parts)
 
     def _class_weights(self, y: Any, codes: NDArray[np.intp], weights: Array) -> Array:
         """Return the factors of C by class, balanced ones by the weights of the samples."""
@@ -502,8 +505,8 @@ default="epsilon_insensitive"
         As in :class:`LinearSVC`.
     dual : "auto" or bool, default="auto"
         As in :class:`LinearSVC`; the primal takes the squared loss.
-    verbose, random_state, max_iter, max_time, n_jobs :
-        As in :class:`LinearSVC`; a fit is one problem and runs on one thread.
+    verbose, random_state, max_iter, max_time :
+        As in :class:`LinearSVC`.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 // The Python module: shapes, dtypes and strides are checked here, and nothing is computed.
 //
-// Arguments are NumPy arrays as they are: none is converted or copied, so that a loop writes where its caller looks. A
+// Arguments are NumPy arrays as they are: none that a loop writes to is converted or copied. A
 // wrong dtype, number of axes or a read-only array is no match of any signature (TypeError); a wrong length is a ValueError.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
@@ -9,6 +9,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -31,36 +34,58 @@ constexpr const char* FORMATS = std::is_same_v<T, double>          ? "d"
                                 : std::is_signed_v<T>              ? "lq"
                                                                    : "LQ";
 
-// A view of an array of numbers of type T with so many axes, whose last one is contiguous; false if it is another.
+// An array of numbers of type T with so many axes, whose last one is contiguous.
+//
+// Memory that is not aligned, as that of arrays inside a message, is copied for loops that only read.
 template <class T, int axes>
-bool view(PyObject* object, T*& data, Size (&shape)[axes], Size& stride) {
+struct View {
     using Number = std::remove_const_t<T>;
-    Py_buffer buffer;
-    const int flags = PyBUF_STRIDES | PyBUF_FORMAT | (std::is_const_v<T> ? 0 : PyBUF_WRITABLE);
-    if (!PyObject_CheckBuffer(object)) return false;
-    if (PyObject_GetBuffer(object, &buffer, flags)) {
-        PyErr_Clear();
-        return false;
-    }
-    const char* format = buffer.format ? buffer.format : "B";
-    bool right = buffer.ndim == axes && buffer.itemsize == sizeof(Number) && format[0] && !format[1];
-    right = right && std::string(FORMATS<Number>).find(format[0]) != std::string::npos;
-    if (right) {
-        for (int k = 0; k < axes; k++) shape[k] = Size(buffer.shape[k]);
-        const Py_ssize_t last = buffer.strides[axes - 1], first = buffer.strides[0];
-        // The step along an axis of one entry says nothing.
-        right = shape[axes - 1] <= 1 || last == Py_ssize_t(sizeof(Number));
-        stride = axes == 2 ? shape[1] : 1;
-        if (axes == 2 && shape[0] > 1) {
-            right = right && first >= 0 && first % sizeof(Number) == 0;
-            stride = Size(first) / sizeof(Number);
+    T* data = nullptr;
+    Size shape[axes], stride = 1;
+    std::unique_ptr<Number[]> copy;
+
+    // Look at an object; false if it is no such array.
+    bool read(PyObject* object) {
+        Py_buffer buffer;
+        const int flags = PyBUF_STRIDES | PyBUF_FORMAT | (std::is_const_v<T> ? 0 : PyBUF_WRITABLE);
+        if (!PyObject_CheckBuffer(object)) return false;
+        if (PyObject_GetBuffer(object, &buffer, flags)) {
+            PyErr_Clear();
+            return false;
         }
-        data = static_cast<T*>(buffer.buf);
+        const char* format = buffer.format ? buffer.format : "B";
+        // NumPy marks numbers that are not aligned by an equals sign.
+        const bool aligned = format[0] != '=';
+        format += aligned ? 0 : 1;
+        bool right = buffer.ndim == axes && buffer.itemsize == sizeof(Number) && format[0] && !format[1];
+        right = right && std::string(FORMATS<Number>).find(format[0]) != std::string::npos;
+        right = right && (aligned || std::is_const_v<T>);
+        if (right) {
+            for (int k = 0; k < axes; k++) shape[k] = Size(buffer.shape[k]);
+            const Py_ssize_t last = buffer.strides[axes - 1], first = buffer.strides[0];
+            // The step along an axis of one entry says nothing.
+            right = shape[axes - 1] <= 1 || last == Py_ssize_t(sizeof(Number));
+            stride = axes == 2 ? shape[axes - 1] : 1;
+            if (axes == 2 && shape[0] > 1) {
+                right = right && first >= 0 && first % sizeof(Number) == 0;
+                if (aligned) stride = Size(first) / sizeof(Number);
+            }
+            data = static_cast<T*>(buffer.buf);
+            if (right && !aligned) {
+                const Size rows = axes == 2 ? shape[0] : 1, columns = shape[axes - 1];
+                copy.reset(new (std::nothrow) Number[rows * columns]);
+                right = copy != nullptr;
+                for (Size i = 0; right && i < rows; i++) {
+                    std::memcpy(copy.get() + i * columns, static_cast<const char*>(buffer.buf) + i * first, columns * sizeof(Number));
+                }
+                data = copy.get();
+            }
+        }
+        // The caller holds the array as long as the loop runs.
+        PyBuffer_Release(&buffer);
+        return right;
     }
-    // The caller holds the array as long as the loop runs.
-    PyBuffer_Release(&buffer);
-    return right;
-}
+};
 
 }  // namespace
 
@@ -69,10 +94,10 @@ namespace nanobind::detail {
 template <class T>
 struct type_caster<Vector<T>> {
     NB_TYPE_CASTER(Vector<T>, const_name("numpy.ndarray"))
+    View<T, 1> view;
     bool from_python(handle source, uint32_t, cleanup_list*) noexcept {
-        Size shape[1], stride;
-        if (!view<T, 1>(source.ptr(), value.data, shape, stride)) return false;
-        value.size = shape[0];
+        if (!view.read(source.ptr())) return false;
+        value.data = view.data, value.size = view.shape[0];
         return true;
     }
     static handle from_cpp(Vector<T>, rv_policy, cleanup_list*) noexcept { return {}; }
@@ -81,10 +106,10 @@ struct type_caster<Vector<T>> {
 template <class T>
 struct type_caster<Matrix<T>> {
     NB_TYPE_CASTER(Matrix<T>, const_name("numpy.ndarray"))
+    View<T, 2> view;
     bool from_python(handle source, uint32_t, cleanup_list*) noexcept {
-        Size shape[2];
-        if (!view<T, 2>(source.ptr(), value.data, shape, value.stride)) return false;
-        value.rows = shape[0], value.columns = shape[1];
+        if (!view.read(source.ptr())) return false;
+        value.data = view.data, value.rows = view.shape[0], value.columns = view.shape[1], value.stride = view.stride;
         return true;
     }
     static handle from_cpp(Matrix<T>, rv_policy, cleanup_list*) noexcept { return {}; }

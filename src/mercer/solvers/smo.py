@@ -293,7 +293,7 @@ class SMO(Solver):
             square.admit(W, None if sleeps else rows)
             before = state.steps
             goal = max(0.5 * self.tol, looseness * violation)
-            a, F = state.step_active(square, (up, down, rise, fall), goal, monitor)
+            a, F = state.step_active(square, (up, down, rise, fall), goal, monitor, most)
             work = (state.steps - before) * (STEP_COST_SAMPLES + len(square.samples))
             if looseness <= INSIDE_VIOLATION_PART and work >= MAX_CALL_WORK:
                 # Pairs creep inside: one factorization for as much time as they have taken.
@@ -622,8 +622,11 @@ class _State:
         slopes: tuple[Array, Array, Array, Array],
         tol: float,
         monitor: Monitor,
+        max_steps: float,
     ) -> tuple[Array, Array]:
         """Take pair steps among active samples; return the coefficients and products of the slots.
+
+        Ends at the tolerance, at a limit of the monitor, or at step number ``max_steps``.
 
         Products are not finite where there is no sample, or none that may move. Derivatives are
         measured from the middle of their group, which float32 resolves best.
@@ -648,7 +651,7 @@ class _State:
                 square.values(), a, upwards, downwards, packed, ends, tol, left, 100, runs
             )
             self.steps += taken
-            if taken < most or watched or monitor.spent(self.steps):
+            if taken < most or watched or self.steps > max_steps or monitor.spent(self.steps):
                 break
         sides = np.stack([a >= 0.0, a > 0.0]).astype(np.intp)
         slots = np.arange(len(a))

@@ -22,8 +22,8 @@ LIMIT = 700
 PEAK = """
 import json, sys
 from mercer_studio.cli import main
-from mercer_studio.cli.tables import _held
 status = main(sys.argv[1:])
+from mercer_studio.cli.tables import _held
 print(json.dumps([status, _held("VmHWM") / 1e6]))
 """
 # The peak of this program alone: `ru_maxrss` is that of the process which started it, too.

@@ -401,6 +401,8 @@ def run(arguments: Sequence[str]) -> int:
         Of the command line.
     """
     as_json = "--json" in arguments
+    # Arrow's own allocator reserves a gigabyte at import, which --memory-limit would count.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     try:
         answer = app.main(list(arguments), prog_name="mercer", standalone_mode=False)
     except click.UsageError as error:
