@@ -39,7 +39,9 @@ from mercer.solvers import (
     Newton,
     Solver,
 )
+from mercer.solvers.primal_newton import PrimalNewton
 from mercer.solvers.reweighting import Reweighting
+from mercer.solvers.row_descent import RowDescent
 from mercer.solvers.thin import ThinInteriorPoint
 
 __all__ = [
@@ -89,8 +91,10 @@ SOLVERS: list[Solver] = [
     CoordinateDescent(),
     InteriorPoint(),
     Newton(),
+    PrimalNewton(),
     Newton(max_bytes=3000.0, rank=8),  # too little to factorize more than 19 samples
     Reweighting(),
+    RowDescent(),
     SMO(),
     ThinInteriorPoint(),
 ]

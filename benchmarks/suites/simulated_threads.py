@@ -1,4 +1,4 @@
-"""How many threads an exact fit could use, simulated from the work of its blocks; minutes.
+"""How many threads an exact fit could use, simulated from the work of its blocks; ten minutes.
 
 One thread fits, and the time of every block that threads would share is kept. Of several threads,
 each free one takes the next block, as :func:`mercer._threads.map_blocks` does; all else stays on

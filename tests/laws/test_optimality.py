@@ -10,11 +10,15 @@ import pytest
 
 import mercer.solvers
 from brute import printed
-from cases import KERNELS, LOSSES, SOLVERS, accepted, pairs, random_risk
+from cases import CLASSIFICATION, KERNELS, LOSSES, SOLVERS, accepted, pairs, random_risk
+from mercer.gram.features import Features
 from mercer.losses import EpsilonInsensitive, QuadraticDualLoss
+from mercer.problems import RegularizedRisk
 from mercer.regularizers import Constant, Empty
 from mercer.regularizers import Polynomial as Trend
-from mercer.solvers import Auto, Solver, minimize
+from mercer.solvers import Auto, InteriorPoint, Solver, minimize
+from mercer.solvers.primal_newton import PrimalNewton
+from mercer.solvers.row_descent import RowDescent
 
 EPS = np.finfo(float).eps
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -95,6 +99,25 @@ def test_some_solver_takes_every_loss(loss):
         risk = random_risk(loss, null_space=space, n=12)
         assert accepted(risk, 1e-3)
         assert Auto().accepts(risk)
+
+
+@every_loss
+def test_solvers_of_linear_machines_agree(loss):
+    """Over the rows of features, answers of all solvers lie within their gaps."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0) if loss in CLASSIFICATION else X[:, 0]
+    c = rng.uniform(0.1, 2.0, len(y))
+    risk = RegularizedRisk(loss, Features(X, 1.0), y, c)
+    expected = minimize(risk, InteriorPoint(tol=1e-9))
+    for solver in (RowDescent(tol=1e-6), PrimalNewton(tol=1e-9)):
+        if solver.accepts(risk):
+            solution = minimize(risk, solver)
+            assert solution.converged
+            difference = abs(solution.objective - expected.objective)
+            # Rounding of the sums that make up an objective counts like a gap.
+            rounding = 16 * EPS * risk.n * (1 + expected.objective)
+            assert difference <= solution.gap + expected.gap + rounding
 
 
 def test_every_solver_of_the_package_has_a_case():

@@ -38,10 +38,10 @@ def with_precision(machine: Machine, precision: str = "single") -> Machine:
 
     Notes
     -----
-    Kernels of distances and of inner products have float32; values of other kernels, sums of
-    kernels among them, stay in float64. Class labels of :class:`~mercer.SVC` and
-    :class:`~mercer.NuSVC` with a Gaussian kernel need no such copy: they are computed in float32
-    anyway, wherever its error cannot change them.
+    Kernels of distances and of inner products have float32, and so have sums, products and
+    multiples of them; values of other kernels stay in float64. Class labels of
+    :class:`~mercer.SVC` and :class:`~mercer.NuSVC` with a Gaussian kernel need no such copy: they
+    are computed in float32 anyway, wherever its error cannot change them.
 
     Examples
     --------
