@@ -10,7 +10,7 @@ import data
 from mercer._threads import one_thread
 from mercer.gram import Dense, Tiled
 from mercer.gram.indexed import Indexed
-from mercer.kernels import Gaussian, Linear, Matern, Polynomial
+from mercer.kernels import Gaussian, Linear, Matern, Polynomial, RationalQuadratic
 from mercer.losses import (
     Absolute,
     EpsilonInsensitive,
@@ -227,7 +227,7 @@ def test_drawn_working_sets_save_kernel_values_where_most_coefficients_are_bound
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(4000, 5)), np.where(rng.uniform(size=4000) < 0.4, 1.0, -1.0)
     # A kernel without register tiles, whose rows are dear.
-    K = Tiled(Matern(3.0, nu=0.5), X)
+    K = Tiled(RationalQuadratic(3.0), X)
     risk = RegularizedRisk(Hinge(), K, y, 1.0, np.ones((4000, 1)))
     drawn = minimize(risk, SMO())
     monkeypatch.setattr("mercer.solvers.smo.MIN_DRAWN_VIOLATION_PART", np.inf)
