@@ -498,8 +498,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]
         Largest violation of an optimality condition, in units of the largest absolute target.
     C : float, default=1.0
         Weight of the summed loss against the penalty.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, \
-default="epsilon_insensitive"
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
         What an error beyond the tube costs.
     fit_intercept, intercept_scaling :
         As in :class:`LinearSVC`.
