@@ -119,6 +119,39 @@ def typed_cases(T: Any, kind: str) -> Iterator[Case]:
         np.zeros(0),
     )
     yield case("descend", 7 * m, Z, *tree, np.empty(m, np.int64))
+    # One pass over rows with all their columns: sixteen classes, a target, a class without most
+    # columns, and three coupled classes.
+    rows = np.arange(0, m * p + 1, p, dtype=np.uint64), np.tile(np.arange(p), m).astype(np.uint32)
+    rows = *rows, np.ascontiguousarray(Z).ravel()
+    squares = np.sum(Z.astype(np.float64) ** 2, axis=1) + 1.0
+    side = np.stack([np.ones(m), np.zeros(m), 1.0 / squares], axis=1)
+    target = np.stack([np.ones(m), np.zeros(m), 1.0 / squares, Z[:, 0], 0.1 * np.ones(m), squares])
+    order, limits, worst = np.arange(m, dtype=np.uint32), np.full(16, np.inf), np.zeros(16)
+    signs = np.arange(m, dtype=np.uint32) * 2654435761 % 2**16
+    for name, lanes, terms in (
+        ("descend_classes", 16, np.tile(side, 2)),
+        ("descend_targets", 1, np.ascontiguousarray(target.T)),
+    ):
+        awake = np.full(m, 2**lanes - 1, dtype=np.uint32)
+        state = np.array([0, m, 2**lanes - 1, 7, 0], dtype=np.uint64)
+        yield case(
+            *(name, m * p, *rows, 1.0, np.zeros((p + 1, lanes)), np.zeros((m, lanes)), terms),
+            *(signs.astype(np.uint32), awake, order, limits[:lanes], worst[:lanes], state),
+            *(lanes, 1e-9, 1, 10**9),
+        )
+    columns = np.arange(0, m * p + 1, m, dtype=np.uint64), np.tile(np.arange(m), p)
+    columns = columns[0], columns[1].astype(np.uint32), np.ascontiguousarray(Z.T).ravel()
+    few, progress = np.arange(p, dtype=np.uint32), np.array([0.0, np.inf])
+    state = np.array([0, p, 1, 7, 0], dtype=np.uint64)
+    yield case(
+        *("descend_columns", m * p, *columns, np.ones(m), np.ones(m), np.zeros(p), few),
+        *(progress, state, 1e-9, 1, 10**9),
+    )
+    state = np.array([0, m, 1, 7, 0], dtype=np.uint64)
+    yield case(
+        *("descend_coupled", m * p, *rows, 1.0, np.zeros((p + 1, 3)), np.zeros((m, 3))),
+        *(np.ones(m), squares, signs % 3, order, progress, state, np.zeros(9), 1e-9, 1, 10**9),
+    )
 
 
 def pair_problem(T: Any) -> tuple[Array, Array, Array, Array]:
