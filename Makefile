@@ -59,7 +59,7 @@ test-all: $(READY)  ## all tests of all distributions but those of the night
 	$(PYTEST) -m "not nightly"
 
 # Tasks of tools/tasks.py; the last has each Python, with the lowest and the newest releases.
-STEPS ?= tests sanitize fuzz law hostile-files reproduce twice benchmarks matrix
+STEPS ?= tests sanitize instructions fuzz law hostile-files reproduce twice benchmarks matrix
 night: $(READY)  ## tests of the night, fuzz, hostile files, short benchmarks, old releases: hours; STEPS="fuzz law" some of it
 	$(BIN)/python tools/tasks.py $(STEPS)
 
