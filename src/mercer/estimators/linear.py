@@ -61,7 +61,7 @@ MAX_FEW_COLUMNS, MIN_ROWS_PER_COLUMN = 300, 5
 # Of the square root of a loss: the squared ones of LIBLINEAR have no half.
 WHOLE_SQUARE = 2.0
 NO_ARRAY: Array = np.empty(0)
-# Where nobody is told of a fit: linear machines have no callbacks.
+# Linear machines have no callbacks.
 QUIET: Any = SILENT
 
 

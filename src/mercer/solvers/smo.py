@@ -93,9 +93,9 @@ SLOW_ROUND_RATIO, MAX_SLOW_ROUNDS = 0.5, 4
 class SMO(Solver):
     """Sequential minimal optimization within working sets.
 
-    Of many samples with a kernel that has compiled tiles, those far from moving are left out until
-    the violation has fallen to a tenth, and pairs step on kernel values of 16 bits; products are
-    brought up to date in float32 then, and put right in float64 at the end.
+    Of many samples with a kernel that has compiled tiles, those far from moving are not updated
+    until the violation has fallen to a tenth, and pairs step on kernel values of 16 bits; products
+    are brought up to date in float32 then, and put right in float64 at the end.
 
     Takes every loss whose conjugate is quadratic. Pairs of coefficients keep unpenalized columns
     with disjoint supports and one value each (an intercept, or one a group of samples); others are
